@@ -1,0 +1,382 @@
+"""The central object: responses are nodes, judgements are edges."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import jax
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmjax.arrays import Array
+from rmjax.errors import DataError
+
+Ties = Literal["drop", "half"]
+Unit = Literal["vote", "comparison", "prompt"]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Comparisons:
+    """Judged pairs of responses: a fixed-shape pytree, padded with weight 0.
+
+    Every likelihood, metric and certificate of rmjax is a function of `scores [N]` and this object. Votes are counts
+    or fractions of one; a hard label is (1, 0, 0). "No judgement possible" is no vote: it adds nothing. Comparisons
+    join responses of one prompt, since only differences within a prompt mean anything.
+
+    The builders check values on the host and return NumPy arrays; the constructor checks nothing, so that JAX may
+    rebuild the tree around tracers.
+
+    Example:
+        >>> pairs = Comparisons.from_pairs(chosen=[0, 2], rejected=[1, 3], prompt=[0, 0, 1, 1])
+        >>> pairs.num_comparisons, pairs.num_responses
+        (2, 4)
+    """
+
+    first: Array  # [E] int32, index into scores [N]
+    second: Array  # [E] int32
+    wins_first: Array  # [E] float32, votes for the first
+    wins_second: Array  # [E] float32, votes for the second
+    ties: Array  # [E] float32, votes for "equally good"
+    prompt: Array  # [N] int32, the prompt that a response answers; -1 for padding
+    weight: Array  # [E] float32, 0 for padding
+    target_margin: Array | None = None  # [E] float32, a graded margin in logits
+    order: Array | None = None  # [E] float32, +1 where the first was shown first, -1 where second
+    cluster: Array | None = None  # [E] int32, what intervals cluster by
+
+    @property
+    def num_comparisons(self) -> int:
+        """E, padding included."""
+        return self.first.shape[0]
+
+    @property
+    def num_responses(self) -> int:
+        """N, padding included."""
+        return self.prompt.shape[0]
+
+    @classmethod
+    def from_pairs(cls, chosen: ArrayLike, rejected: ArrayLike, prompt: ArrayLike, **optional) -> Comparisons:
+        """One vote per pair, for the chosen response.
+
+        Args:
+            chosen: index of the preferred response, [E].
+            rejected: index of the other one, [E].
+            prompt: the prompt of every response, [N].
+            **optional: `weight`, `target_margin`, `order`, `cluster`, each [E].
+
+        Returns:
+            Comparisons with hard labels.
+
+        Raises:
+            DataError: an index out of range, a response compared with itself, or two prompts in one pair.
+
+        Example:
+            >>> Comparisons.from_pairs([0], [1], prompt=[0, 0]).wins_first
+            array([1.], dtype=float32)
+        """
+        chosen = np.asarray(chosen)
+        return cls.from_votes(chosen, rejected, np.ones(chosen.shape), np.zeros(chosen.shape), prompt, **optional)
+
+    @classmethod
+    def from_votes(
+        cls,
+        first: ArrayLike,
+        second: ArrayLike,
+        wins_first: ArrayLike,
+        wins_second: ArrayLike,
+        prompt: ArrayLike,
+        ties: ArrayLike | None = None,
+        **optional,
+    ) -> Comparisons:
+        """Vote counts per pair.
+
+        Args:
+            first: index of the one response, [E].
+            second: index of the other, [E].
+            wins_first: votes for the first, [E]; finite and not negative.
+            wins_second: votes for the second, [E].
+            prompt: the prompt of every response, [N].
+            ties: votes for "equally good", [E]; none if absent.
+            **optional: `weight`, `target_margin`, `order`, `cluster`, each [E].
+
+        Returns:
+            Comparisons that keep every vote.
+
+        Raises:
+            DataError: names the first comparison that is out of range, compares a response with itself, joins two
+                prompts, or holds a vote that is negative or not finite.
+
+        Example:
+            >>> votes = Comparisons.from_votes([0], [1], [3], [1], prompt=[7, 7], ties=[1])
+            >>> float(votes.ties[0])
+            1.0
+        """
+        first, second = np.asarray(first, np.int32), np.asarray(second, np.int32)
+        edges = first.shape
+        weight = optional.pop("weight", None)
+        built = cls(
+            first=first,
+            second=second,
+            wins_first=np.asarray(wins_first, np.float32),
+            wins_second=np.asarray(wins_second, np.float32),
+            ties=np.zeros(edges, np.float32) if ties is None else np.asarray(ties, np.float32),
+            prompt=np.asarray(prompt, np.int32),
+            weight=np.ones(edges, np.float32) if weight is None else np.asarray(weight, np.float32),
+            **{
+                name: np.asarray(value, np.int32 if name == "cluster" else np.float32)
+                for name, value in optional.items()
+                if value is not None
+            },
+        )
+        _check(built)
+        return built
+
+    @classmethod
+    def from_wins(cls, wins: ArrayLike, ties: ArrayLike | None = None, prompt: ArrayLike | None = None) -> Comparisons:
+        """One comparison per pair of items that met, from a matrix of win counts.
+
+        Args:
+            wins: how often row beat column, [N, N]; the diagonal is ignored.
+            ties: how often row and column tied, [N, N], symmetric; none if absent.
+            prompt: the prompt of every item, [N]; one prompt for all if absent.
+
+        Returns:
+            Comparisons (i, j), i < j, in row order.
+
+        Raises:
+            DataError: the matrix is not square, or ties are not symmetric, or as `from_votes`.
+
+        Example:
+            >>> games = Comparisons.from_wins([[0, 3], [1, 0]])
+            >>> games.wins_first, games.wins_second
+            (array([3.], dtype=float32), array([1.], dtype=float32))
+        """
+        wins = np.asarray(wins, np.float64)
+        tied = np.zeros_like(wins) if ties is None else np.asarray(ties, np.float64)
+        if wins.ndim != 2 or wins.shape[0] != wins.shape[1] or tied.shape != wins.shape:
+            raise DataError(
+                "a win matrix is square, with ties of the same shape",
+                {"wins": wins.shape, "ties": tied.shape},
+                "Give one row and one column per item.",
+            )
+        if not np.array_equal(tied, tied.T, equal_nan=True):
+            i, j = np.argwhere(tied != tied.T)[0]
+            raise DataError(
+                "the tie matrix is not symmetric",
+                {"row": int(i), "column": int(j), "here": tied[i, j], "mirrored": tied[j, i]},
+                "A tie counts for both sides: fill in both entries.",
+            )
+        # `!= 0`, so that a NaN or a negative count reaches the check that names it.
+        first, second = np.nonzero(np.triu((wins != 0) | (wins.T != 0) | (tied != 0), k=1))
+        everyone = np.zeros(len(wins), np.int32) if prompt is None else prompt
+        return cls.from_votes(
+            first, second, wins[first, second], wins[second, first], everyone, ties=tied[first, second]
+        )
+
+    @classmethod
+    def from_rankings(cls, rankings: Rankings) -> Comparisons:
+        """Rank-breaking: every pair of ranked responses becomes a comparison.
+
+        This is another likelihood than that of the ranking itself: point estimates stay consistent, but the pairs of
+        one ranking are not independent and standard errors that treat them so are too small. `cluster` holds the
+        ranking's row, for intervals that are right.
+
+        Args:
+            rankings: orders of responses, best first.
+
+        Returns:
+            K(K-1)/2 comparisons for a ranking of K responses.
+
+        Raises:
+            DataError: as `from_votes`.
+
+        Example:
+            >>> order = Rankings.from_lists([[2, 0, 1]], prompt=[0, 0, 0])
+            >>> pairs = Comparisons.from_rankings(order)
+            >>> list(zip(pairs.first.tolist(), pairs.second.tolist()))
+            [(2, 0), (2, 1), (0, 1)]
+        """
+        items, mask = np.asarray(rankings.items), np.asarray(rankings.mask, bool)
+        better, worse = np.triu_indices(items.shape[1], k=1)
+        row, pair = np.nonzero(mask[:, better] & mask[:, worse])
+        return cls.from_pairs(
+            items[row, better[pair]], items[row, worse[pair]], np.asarray(rankings.prompt), cluster=row
+        )
+
+    def weigh(self, unit: Unit, ties: Ties | None = None) -> Comparisons:
+        """The same comparisons, weighted so that each `unit` counts as one.
+
+        A likelihood of independent votes weighs per "vote", which is the default everywhere. Per "comparison" each
+        judged pair counts as one whatever its number of votes; per "prompt" each prompt does, so that a prompt with K
+        candidates is not K(K-1)/2 prompts.
+
+        Args:
+            unit: what counts as one.
+            ties: whether ties are among the votes that count ("half") or not.
+
+        Returns:
+            Comparisons with another `weight`; padding stays padding.
+
+        Example:
+            >>> votes = Comparisons.from_votes([0], [1], [3], [1], prompt=[0, 0])
+            >>> votes.weigh("comparison").weight
+            array([0.25], dtype=float32)
+        """
+        if unit == "vote":
+            return self
+        weight = np.asarray(self.weight, np.float64)
+        votes = np.asarray(self.wins_first, np.float64) + np.asarray(self.wins_second, np.float64)
+        if ties == "half":
+            votes = votes + np.asarray(self.ties, np.float64)
+        share = weight * votes
+        if unit == "prompt":
+            prompt = np.asarray(self.prompt)[np.asarray(self.first)]
+            _, member = np.unique(prompt, return_inverse=True)
+            share = np.bincount(member, weights=share)[member]
+        scaled = np.divide(weight, share, out=np.zeros_like(weight), where=share > 0)
+        return dataclasses.replace(self, weight=scaled.astype(np.float32))
+
+    def pad(self, num_comparisons: int, num_responses: int) -> Comparisons:
+        """The same comparisons at a fixed shape; what is added has weight 0 and prompt -1.
+
+        Args:
+            num_comparisons: E after padding.
+            num_responses: N after padding.
+
+        Returns:
+            Comparisons of that shape.
+
+        Raises:
+            DataError: there are more comparisons or responses than that.
+
+        Example:
+            >>> Comparisons.from_pairs([0], [1], prompt=[0, 0]).pad(3, 4).weight
+            array([1., 0., 0.], dtype=float32)
+        """
+        if num_comparisons < self.num_comparisons or num_responses < self.num_responses:
+            raise DataError(
+                "a padded shape cannot be smaller",
+                {"comparisons": self.num_comparisons, "responses": self.num_responses},
+                f"Ask for at least that many, not ({num_comparisons}, {num_responses}).",
+            )
+
+        def grow(x, size, value):
+            return None if x is None else np.pad(np.asarray(x), (0, size - x.shape[0]), constant_values=value)
+
+        padded = {
+            field.name: grow(getattr(self, field.name), num_comparisons, 0)
+            for field in dataclasses.fields(self)
+            if field.name != "prompt"
+        }
+        return Comparisons(prompt=grow(self.prompt, num_responses, -1), **padded)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Rankings:
+    """Orders of responses to one prompt, best first; partial and top-k orders are masked.
+
+    Example:
+        >>> Rankings.from_lists([[2, 0, 1], [3, 4]], prompt=[0, 0, 0, 1, 1]).mask.tolist()
+        [[True, True, True], [True, True, False]]
+    """
+
+    items: Array  # [R, K] int32, responses from best to worst; 0 where masked
+    mask: Array  # [R, K] bool
+    prompt: Array  # [N] int32, the prompt of every response
+
+    @classmethod
+    def from_lists(cls, rankings: list[list[int]], prompt: ArrayLike) -> Rankings:
+        """Rankings from lists of response indices.
+
+        Args:
+            rankings: one list per ranking, best first, of any lengths.
+            prompt: the prompt of every response, [N].
+
+        Returns:
+            The masked arrays.
+
+        Raises:
+            DataError: a response stands twice in one ranking.
+
+        Example:
+            >>> Rankings.from_lists([[1, 0]], prompt=[0, 0]).items
+            array([[1, 0]], dtype=int32)
+        """
+        for row, ranking in enumerate(rankings):
+            if len(set(ranking)) < len(ranking):
+                raise DataError(
+                    "a response stands twice in one ranking",
+                    {"ranking": row, "items": ranking},
+                    "Rank every response once; use votes for ties.",
+                )
+        width = max(map(len, rankings), default=0)
+        items = np.zeros((len(rankings), width), np.int32)
+        mask = np.zeros((len(rankings), width), bool)
+        for row, ranking in enumerate(rankings):
+            items[row, : len(ranking)] = ranking
+            mask[row, : len(ranking)] = True
+        return cls(items, mask, np.asarray(prompt, np.int32))
+
+
+def check_ties(comparisons: Comparisons, ties: Ties | None) -> None:
+    """Refuse ties that a link without ties was not told how to treat.
+
+    Args:
+        comparisons: the judged pairs. Tracers cannot be looked at and pass.
+        ties: "drop", "half" or unset.
+
+    Raises:
+        DataError: there are ties and `ties` is unset.
+
+    Example:
+        >>> check_ties(Comparisons.from_votes([0], [1], [1], [0], prompt=[0, 0], ties=[1]), "half")
+    """
+    if ties is not None or isinstance(comparisons.ties, jax.core.Tracer):
+        return
+    tied = np.asarray(comparisons.ties) * (np.asarray(comparisons.weight) > 0)
+    if tied.any():
+        raise DataError(
+            "the votes contain ties, and Bradley-Terry has no probability for a tie",
+            {"ties": float(tied.sum(dtype=np.float64)), "first_comparison": int(np.flatnonzero(tied)[0])},
+            'Choose ties="drop" to leave them out or ties="half" to count each as half a vote for either side.',
+        )
+
+
+def _check(c: Comparisons) -> None:
+    """Check values where they enter; name the first comparison that is wrong."""
+    edges = [f.name for f in dataclasses.fields(c) if f.name != "prompt" and getattr(c, f.name) is not None]
+    shapes = {name: getattr(c, name).shape for name in edges}
+    if c.prompt.ndim != 1 or any(len(s) != 1 or s != shapes["first"] for s in shapes.values()):
+        raise DataError(
+            "all fields of one comparison have one length, and prompt is one number per response",
+            shapes | {"prompt": c.prompt.shape},
+            "Give vectors of equal length.",
+        )
+
+    def refuse(wrong: np.ndarray, what: str, values: dict[str, Array], remedy: str) -> None:
+        if wrong.any():
+            e = int(np.flatnonzero(wrong)[0])
+            raise DataError(what, {"comparison": e} | {k: v[e].item() for k, v in values.items()}, remedy)
+
+    pair = {"first": c.first, "second": c.second}
+    outside = (np.minimum(c.first, c.second) < 0) | (np.maximum(c.first, c.second) >= c.num_responses)
+    refuse(outside, "a response index is out of range", pair, f"Indices run from 0 to {c.num_responses - 1}.")
+    refuse(
+        c.first == c.second,
+        "a response is compared with itself",
+        pair,
+        "Drop the comparison: it says nothing.",
+    )
+    prompts = {"prompt_of_first": c.prompt[c.first], "prompt_of_second": c.prompt[c.second]}
+    refuse(
+        prompts["prompt_of_first"] != prompts["prompt_of_second"],
+        "a comparison joins two prompts",
+        pair | prompts,
+        "Compare answers to the same prompt: each prompt has a constant of its own that no comparison can see.",
+    )
+    for name in ("wins_first", "wins_second", "ties", "weight"):
+        value = getattr(c, name)
+        bad = ~np.isfinite(value) | (value < 0)
+        refuse(bad, f"{name} must be finite and not negative", {name: value}, "Mend the count or drop the row.")
