@@ -122,8 +122,8 @@ def soft_label(margin: Float[Array, "*b"], target: Float[Array, "*b"]) -> Float[
         Nats per comparison, at least float32.
 
     Example:
-        >>> print(soft_label(jnp.array([0.5]), jnp.array([0.7])).round(4))
-        [0.6241]
+        >>> print(f"{soft_label(jnp.array(0.5), jnp.array(0.7)):.4f}")
+        0.6241
 
     Reference:
         The form ℓ(Δ) + (1-q)Δ is the same function and cancels: it gives 0 for 2.06e-9 at Δ = -20, q = 0, in float32.
