@@ -1,0 +1,73 @@
+"""What distinguishes one decoder of the Llama family from another."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+Family = Literal["llama", "mistral", "qwen2", "qwen3"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Llama3Scaling:
+    """How Llama 3.1 and later stretch the slow rotary frequencies to a longer context."""
+
+    factor: float
+    low_freq_factor: float
+    high_freq_factor: float
+    original_max_positions: int
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelConfig:
+    """One decoder: Llama 2 and 3, Mistral, Qwen2 and Qwen3 are values of this class, not classes of their own.
+
+    Example:
+        >>> config = ModelConfig(
+        ...     vocab_size=258,
+        ...     hidden_size=64,
+        ...     intermediate_size=128,
+        ...     num_layers=2,
+        ...     num_heads=4,
+        ...     num_kv_heads=2,
+        ...     head_dim=16,
+        ... )
+        >>> config.num_parameters
+        90624
+    """
+
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    num_layers: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    family: Family = "llama"
+    norm_eps: float = 1e-5
+    rope_theta: float = 10_000.0
+    rope_scaling: Llama3Scaling | None = None
+    qkv_bias: bool = False
+    o_bias: bool = False
+    mlp_bias: bool = False
+    qk_norm: bool = False
+    sliding_window: int | None = None  # tokens that a token sees, itself included; in every layer
+    tie_embeddings: bool = True  # of the vocabulary head, which a reward model does not have: kept for export
+    max_positions: int = 2048
+
+    @property
+    def num_parameters(self) -> int:
+        """Trunk and head, embeddings included."""
+        return self.vocab_size * self.hidden_size + self.num_layers * self.block_parameters + 2 * self.hidden_size
+
+    @property
+    def block_parameters(self) -> int:
+        """One layer."""
+        query, key = self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
+        matrices = self.hidden_size * (2 * query + 2 * key + 3 * self.intermediate_size)
+        biases = (
+            self.qkv_bias * (query + 2 * key)
+            + self.o_bias * self.hidden_size
+            + self.mlp_bias * (2 * self.intermediate_size + self.hidden_size)
+        )
+        return matrices + biases + 2 * self.hidden_size + self.qk_norm * 2 * self.head_dim
