@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import numpy as np
+from jax.core import Tracer
 from numpy.typing import ArrayLike
 
 from rmjax.arrays import Array
@@ -261,7 +262,7 @@ class Comparisons:
                 f"Ask for at least that many, not ({num_comparisons}, {num_responses}).",
             )
 
-        def grow(x, size, value):
+        def grow(x: Array | None, size: int, value: int) -> Any:
             return None if x is None else np.pad(np.asarray(x), (0, size - x.shape[0]), constant_values=value)
 
         padded = {
@@ -333,7 +334,7 @@ def check_ties(comparisons: Comparisons, ties: Ties | None) -> None:
     Example:
         >>> check_ties(Comparisons.from_votes([0], [1], [1], [0], prompt=[0, 0], ties=[1]), "half")
     """
-    if ties is not None or isinstance(comparisons.ties, jax.core.Tracer):
+    if ties is not None or isinstance(comparisons.ties, Tracer):
         return
     tied = np.asarray(comparisons.ties) * (np.asarray(comparisons.weight) > 0)
     if tied.any():
@@ -355,8 +356,8 @@ def _check(c: Comparisons) -> None:
             "Give vectors of equal length.",
         )
 
-    def refuse(wrong: np.ndarray, what: str, values: dict[str, Array], remedy: str) -> None:
-        if wrong.any():
+    def refuse(wrong: Array, what: str, values: dict[str, Array], remedy: str) -> None:
+        if np.any(wrong):
             e = int(np.flatnonzero(wrong)[0])
             raise DataError(what, {"comparison": e} | {k: v[e].item() for k, v in values.items()}, remedy)
 

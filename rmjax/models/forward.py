@@ -145,7 +145,7 @@ def hidden_states(params: Params, ids: jax.Array, config: ModelConfig, *, dtype:
         return rms_norm(states, params.norm, config.norm_eps)
 
 
-def _trunk(params, batch, config, below, tap, layer_scores, dtype, remat):
+def _trunk(params, batch, config, below, tap, layer_scores, dtype, remat) -> tuple[jax.Array, Any, dict[str, Any]]:
     """The residual stream after the last layer [R, T, D], layer scores [L, N] and reads."""
     table = rope_table(batch.depth, config, dtype)
     mask = attention_mask(batch.segment, batch.parent, batch.depth, config.sliding_window)
@@ -163,7 +163,7 @@ def _trunk(params, batch, config, below, tap, layer_scores, dtype, remat):
         return constrain_rows(x), (read, reads)
 
     x = constrain_rows(params.embed[batch.tokens].astype(dtype))
-    readouts = []
+    readouts: list[Any] = []
     if below is not None:
         x, (read, _) = jax.lax.scan(
             lambda x, inputs: layer(x, inputs, None, "none"),

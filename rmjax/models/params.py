@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -11,30 +11,33 @@ import jax.numpy as jnp
 from rmjax.head import Head
 from rmjax.models.config import ModelConfig
 
+# A jax.Array; in trees of the same form, its ParamSpec, sharding, gradient or optimiser state.
+Leaf: TypeAlias = Any
+
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Block:
     """All layers, stacked on a leading axis. L layers, D hidden, H heads, G key heads, K head size, F neurons."""
 
-    attn_norm: jax.Array  # [L, D]
-    wq: jax.Array  # [L, D, H, K]
-    wk: jax.Array  # [L, D, G, K]
-    wv: jax.Array  # [L, D, G, K]
-    wo: jax.Array  # [L, H, K, D]
-    mlp_norm: jax.Array  # [L, D]
-    w_gate: jax.Array  # [L, D, F]
-    w_up: jax.Array  # [L, D, F]
-    w_down: jax.Array  # [L, F, D]
-    bq: jax.Array | None = None  # [L, H, K]
-    bk: jax.Array | None = None  # [L, G, K]
-    bv: jax.Array | None = None  # [L, G, K]
-    bo: jax.Array | None = None  # [L, D]
-    q_norm: jax.Array | None = None  # [L, K]
-    k_norm: jax.Array | None = None  # [L, K]
-    b_gate: jax.Array | None = None  # [L, F]
-    b_up: jax.Array | None = None  # [L, F]
-    b_down: jax.Array | None = None  # [L, D]
+    attn_norm: Leaf  # [L, D]
+    wq: Leaf  # [L, D, H, K]
+    wk: Leaf  # [L, D, G, K]
+    wv: Leaf  # [L, D, G, K]
+    wo: Leaf  # [L, H, K, D]
+    mlp_norm: Leaf  # [L, D]
+    w_gate: Leaf  # [L, D, F]
+    w_up: Leaf  # [L, D, F]
+    w_down: Leaf  # [L, F, D]
+    bq: Leaf = None  # [L, H, K]
+    bk: Leaf = None  # [L, G, K]
+    bv: Leaf = None  # [L, G, K]
+    bo: Leaf = None  # [L, D]
+    q_norm: Leaf = None  # [L, K]
+    k_norm: Leaf = None  # [L, K]
+    b_gate: Leaf = None  # [L, F]
+    b_up: Leaf = None  # [L, F]
+    b_down: Leaf = None  # [L, D]
 
 
 @jax.tree_util.register_dataclass
@@ -42,9 +45,9 @@ class Block:
 class Params:
     """Everything that is trained."""
 
-    embed: jax.Array  # [V, D]
+    embed: Leaf  # [V, D]
     blocks: Block
-    norm: jax.Array  # [D]
+    norm: Leaf  # [D]
     head: Head
 
 
@@ -117,11 +120,13 @@ def abstract(config: ModelConfig, *, head_bias: bool = False) -> Params:
         b_up=bias((F,), ("mlp",), config.mlp_bias),
         b_down=bias((D,), (None,), config.mlp_bias),
     )
+    head: Leaf = ParamSpec((D,), (None,), "zeros")
+    bias_of_head: Leaf = ParamSpec((), (), "zeros") if head_bias else None
     return Params(
         embed=ParamSpec((config.vocab_size, D), ("vocab", "embed"), "normal", D),
         blocks=blocks,
         norm=ParamSpec((D,), (None,), "ones"),
-        head=Head(ParamSpec((D,), (None,), "zeros"), ParamSpec((), (), "zeros") if head_bias else None),
+        head=Head(weight=head, bias=bias_of_head),
     )
 
 
