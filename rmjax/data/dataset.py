@@ -43,7 +43,8 @@ class PreferenceData:
     comparisons: Comparisons  # over the N responses; `prompt` maps a response to its prompt
     rows: np.ndarray  # [E] int, 1-based line (or list position) in the file
     abstentions: np.ndarray  # [E] float32, "cannot judge": no vote, and not a tie
-    gold: np.ndarray | None = None  # [E] int8: +1 first, -1 second, 0 undecided or absent
+    gold: np.ndarray | None = None  # [E] int8: +1 first, -1 second, 0 for neither
+    gold_ties: np.ndarray | None = None  # [E] bool: where gold is 0 because both are equally good
     votes: Votes | None = None  # single votes, `item` = comparison
     annotators: tuple[str, ...] = ()  # names by index; a vote with a larger index was not signed
     format: str = ""
@@ -60,8 +61,11 @@ class PreferenceData:
             "abstentions": (len(self.abstentions), edges),
         }
         given |= {name: (len(column), edges) for name, column in self.columns.items()}
-        if self.gold is not None:
-            given["gold"] = (len(self.gold), edges)
+        given |= {
+            name: (len(column), edges)
+            for name, column in (("gold", self.gold), ("gold_ties", self.gold_ties))
+            if column is not None
+        }
         prompt, item = self.comparisons.prompt, self.votes.item if self.votes is not None else np.zeros(0)
         wrong = {name: f"{has}, not {wants}" for name, (has, wants) in given.items() if has != wants}
         if nodes and (np.min(prompt) < 0 or np.max(prompt) >= len(self.prompts)):
@@ -169,6 +173,7 @@ def subset(data: PreferenceData, keep: np.ndarray) -> PreferenceData:
         rows=data.rows[keep],
         abstentions=data.abstentions[keep],
         gold=None if data.gold is None else data.gold[keep],
+        gold_ties=None if data.gold_ties is None else data.gold_ties[keep],
         votes=votes,
         columns={name: column[keep] for name, column in data.columns.items()},
         dropped={},
