@@ -1,0 +1,177 @@
+"""How far the votes agree with one another, and the ceiling that this puts on any accuracy."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rmjax.diagnostics.intervals import LEVEL, Estimate, clustered_proportion
+from rmjax.errors import DataError
+
+
+@dataclasses.dataclass(frozen=True)
+class Ceiling:
+    """The interval in which the best possible accuracy against single votes lies.
+
+    The two ends are sharp: the lower one is reached when annotators either all agree or toss a coin, the upper one
+    when every pair is equally contested. `confidence` is the interval pushed outwards by the sampling error of the
+    agreement.
+    """
+
+    lower: float
+    upper: float
+    confidence: tuple[float, float]
+    agreement: Estimate
+
+
+@dataclasses.dataclass(frozen=True)
+class Agreement:
+    """Agreement of votes in four senses; None where the votes cannot tell, and `reason` says why."""
+
+    measured: bool
+    reason: str  # why there is no agreement or no ceiling; empty where there are both
+    two_votes: Estimate | None = None  # two votes on one pair are the same, of first, second and tie
+    two_votes_decided: Estimate | None = None  # the same, among pairs of votes of which neither is a tie
+    vote_and_rest: Estimate | None = None  # one vote against the majority of the others, ties left out
+    vote_and_gold: Estimate | None = None  # single votes against the decided label, ties left out
+    ceiling: Ceiling | None = None
+
+
+def ceiling_bounds(agreement: Estimate) -> Ceiling:
+    r"""Sharp bounds on the best accuracy against one held-out vote, from the agreement of two votes.
+
+    With $\delta = 2p - 1$ and $p$ the share of annotators who choose the first, agreement is
+    $A = (1 + E\delta^2)/2$ and the best accuracy $C = (1 + E|\delta|)/2$. Since $\delta^2 \le |\delta| \le 1$,
+
+    $$A \;\le\; C \;\le\; \frac{1 + \sqrt{2A - 1}}{2}.$$
+
+    An accuracy inside the interval says nothing against the model or the data; one above it says that something in
+    the pipeline leaks. The ceiling is for single votes: a majority of several votes has a higher one.
+
+    Guarantees: lower <= upper; both ends rise with A; both are A itself at 1/2 and at 1.
+
+    Args:
+        agreement: share of pairs of decided votes on one item that agree.
+
+    Returns:
+        The bounds. A measured agreement below 1/2, which no population has, counts as 1/2.
+
+    Example:
+        >>> from rmjax.diagnostics import clustered_proportion
+        >>> ceiling = ceiling_bounds(clustered_proportion([3, 3], [4, 4], cluster=[0, 1]))
+        >>> print(f"{ceiling.lower:.4f} {ceiling.upper:.4f}")
+        0.7500 0.8536
+
+    Reference:
+        Jensen's inequality; both ends are attained by a two-point mixture and by a single point.
+    """
+    lower = np.maximum([agreement.value, agreement.lower], 0.5)
+    upper = np.maximum([agreement.value, agreement.upper], 0.5)
+    best = (1 + np.sqrt(2 * upper - 1)) / 2
+    return Ceiling(float(lower[0]), float(best[0]), (float(lower[1]), float(best[1])), agreement)
+
+
+def vote_agreement(
+    votes: ArrayLike,
+    cluster: ArrayLike,
+    *,
+    gold: ArrayLike | None = None,
+    selected: bool = False,
+    level: float = LEVEL,
+) -> Agreement:
+    """Agreement of the votes on every item, pooled over the pairs of votes within an item.
+
+    Guarantees: exchanging the two sides of any item changes nothing; "cannot judge" is no vote; items with one vote
+    change none of the agreements among votes.
+
+    Args:
+        votes: counts of first, second, tie and optionally cannot judge, [items, 3 or 4]; whole numbers.
+        cluster: the prompt or source of every item, [items].
+        gold: +1 first, -1 second, 0 undecided, [items], where a decided label exists.
+        selected: the set was filtered by agreement, so that its agreement is that of the filter and no ceiling holds.
+        level: confidence level.
+
+    Returns:
+        The figures with clustered intervals. With one vote an item agreement is not measured, and the result says so.
+
+    Raises:
+        DataError: the counts are not whole, are negative, or have another shape.
+
+    Example:
+        >>> counts = [[3, 0, 0], [1, 2, 0], [2, 1, 1], [0, 4, 0]]
+        >>> result = vote_agreement(counts, cluster=[0, 1, 2, 3])
+        >>> result.two_votes_decided.value, result.vote_and_rest.count
+        (0.7333333333333333, 9.0)
+        >>> vote_agreement([[1, 0, 0], [0, 1, 0]], cluster=[0, 1]).reason
+        'no item has two votes, so the agreement of annotators was not measured'
+    """
+    counts = _counts(votes)
+    member = np.asarray(cluster)
+    first, second, tied = counts[:, 0], counts[:, 1], counts[:, 2]
+    decided = first + second
+
+    def share(right: np.ndarray, trials: np.ndarray) -> Estimate | None:
+        return clustered_proportion(right, trials, member, level=level) if trials.any() else None
+
+    vote_and_gold = None
+    if gold is not None:
+        label = np.asarray(gold)
+        vote_and_gold = share(first * (label > 0) + second * (label < 0), decided * (label != 0))
+    same = _pairs(first) + _pairs(second)
+    two_votes = share(same + _pairs(tied), _pairs(decided + tied))
+    two_votes_decided = share(same, _pairs(decided))
+    ceiling, reason = None, ""
+    if two_votes is None:
+        reason = "no item has two votes, so the agreement of annotators was not measured"
+    elif two_votes_decided is None:
+        reason = "no item has two votes that are not ties, so there is no ceiling"
+    elif selected:
+        reason = "the set was filtered by agreement, so its agreement puts no ceiling on accuracy"
+    else:
+        ceiling = ceiling_bounds(two_votes_decided)
+    return Agreement(
+        measured=two_votes is not None,
+        reason=reason,
+        two_votes=two_votes,
+        two_votes_decided=two_votes_decided,
+        vote_and_rest=share(*_leave_one_out(first, second)),
+        vote_and_gold=vote_and_gold,
+        ceiling=ceiling,
+    )
+
+
+def _counts(votes: ArrayLike) -> np.ndarray:
+    """Vote counts in float64, checked."""
+    counts = np.asarray(votes, np.float64)
+    if counts.ndim != 2 or counts.shape[1] not in (3, 4):
+        raise DataError(
+            "vote counts have three or four columns",
+            {"shape": counts.shape},
+            "Give counts of first, second, tie and, if there are any, cannot judge.",
+        )
+    wrong = ~((counts >= 0) & (counts == np.floor(counts)) & np.isfinite(counts)).all(axis=1)
+    if wrong.any():
+        item = int(np.flatnonzero(wrong)[0])
+        raise DataError(
+            "vote counts are whole and not negative",
+            {"item": item, "counts": counts[item].tolist()},
+            "Agreement needs the votes themselves, not their shares.",
+        )
+    return counts
+
+
+def _pairs(n: np.ndarray) -> np.ndarray:
+    """Pairs among n votes."""
+    return n * (n - 1) / 2
+
+
+def _leave_one_out(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Votes that agree with the majority of the other decided votes, and votes for which there is a majority."""
+    right, trials = np.zeros_like(first), np.zeros_like(first)
+    for own, other in ((first, second), (second, first)):
+        lead = own - 1 - other
+        right += own * (lead > 0)
+        trials += own * (lead != 0)
+    return right, trials
