@@ -14,7 +14,7 @@ from rmjax.batch import Batch
 from rmjax.errors import DataError
 from rmjax.head import score
 from rmjax.models.config import ModelConfig
-from rmjax.models.layers import attend, attention_mask, rms_norm, rope_table, rotate
+from rmjax.models.layers import affine, attend, attention_mask, rms_norm, rope_table, rotate
 from rmjax.models.params import Block, Params
 from rmjax.sharding import constrain_rows
 
@@ -193,25 +193,15 @@ def _block(block, x, index, table, mask, config, tap):
                 reads[site] = read
         return checkpoint_name(value, site)
 
-    def project(x, weight, bias):
-        out = jnp.einsum("rtd,dhk->rthk", x, weight)
-        return out if bias is None else out + bias[None, None]
-
     x = at("resid_pre", x)
     h = rms_norm(x, block.attn_norm, config.norm_eps)
-    q, k, v = project(h, block.wq, block.bq), project(h, block.wk, block.bk), project(h, block.wv, block.bv)
+    q, k, v = affine(h, block.wq, block.bq), affine(h, block.wk, block.bk), affine(h, block.wv, block.bv)
     if config.qk_norm:
         q, k = rms_norm(q, block.q_norm, config.norm_eps), rms_norm(k, block.k_norm, config.norm_eps)
     q, k, v = at("q", rotate(q, table)), at("k", rotate(k, table)), at("v", v)
     heads = at("head_out", attend(q, k, v, mask))
-    out = jnp.einsum("rthk,hkd->rtd", heads, block.wo)
-    x = at("resid_mid", x + at("attn_out", out if block.bo is None else out + block.bo[None, None]))
+    x = at("resid_mid", x + at("attn_out", affine(heads, block.wo, block.bo)))
     h = rms_norm(x, block.mlp_norm, config.norm_eps)
-
-    def affine(x, weight, bias):
-        out = x @ weight
-        return out if bias is None else out + bias[None, None]
-
     gate, up = affine(h, block.w_gate, block.b_gate), affine(h, block.w_up, block.b_up)
     hidden = at("mlp_hidden", jax.nn.silu(gate) * up)
     x = at("resid_post", x + at("mlp_out", affine(hidden, block.w_down, block.b_down)))

@@ -17,6 +17,20 @@ def rms_norm(x: jax.Array, gain: jax.Array, eps: float) -> jax.Array:
     return (normed * gain.astype(wide.dtype)).astype(x.dtype)
 
 
+def affine(x: jax.Array, weight: jax.Array, bias: jax.Array | None) -> jax.Array:
+    """x W + b for every token: all axes of `x` [R, T, ...] behind the token are contracted.
+
+    Tokens are flattened to one axis. With two, XLA on CPU writes a transposed copy of the activations for every
+    weight gradient.
+    """
+    contracted = x.ndim - 2
+    tokens = x.reshape(x.shape[0] * x.shape[1], -1)
+    out = tokens @ weight.reshape(tokens.shape[1], -1)
+    if bias is not None:
+        out = out + bias.reshape(1, -1)
+    return out.reshape(*x.shape[:2], *weight.shape[contracted:])
+
+
 def rope_frequencies(config: ModelConfig) -> np.ndarray:
     """Rotary frequencies [K/2], rounded to float32 as the models were trained with them."""
     exponent = np.arange(0, config.head_dim, 2, dtype=np.float32) / np.float32(config.head_dim)
