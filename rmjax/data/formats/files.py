@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import zlib
 from collections.abc import Iterator
@@ -68,16 +67,27 @@ def _content(path: str | Path) -> bytes:
         )
     if not start.startswith(b"\x1f\x8b"):
         return path.read_bytes()
-    whole = bytearray()
+    return _decompress(path)
+
+
+def _decompress(path: Path) -> bytes:
+    """All members of a gzip file, checked to the end."""
+    packed, whole = path.read_bytes(), bytearray()
+    numbers: dict[str, object] = {"file": path}
     try:
-        with gzip.open(path) as stream:
-            while chunk := stream.read(1 << 20):
-                whole += chunk
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        while packed:
+            member = zlib.decompressobj(wbits=31)
+            whole += member.decompress(packed)
+            if not member.eof:
+                numbers |= {"row": whole.count(b"\n") + 1, "bytes read": len(whole)}
+                raise zlib.error("the stream ends before its end")
+            # The format allows zeros after a member.
+            packed = member.unused_data.lstrip(b"\0")
+    except zlib.error as error:
         raise DataError(
             "the gzip file is truncated or damaged",
-            {"file": path, "row": whole.count(b"\n") + 1, "bytes read": len(whole)},
-            "Fetch or write the file again; what was read of it is not used.",
+            numbers | {"problem": error},
+            "Fetch or write the file again; nothing of it is used.",
         ) from error
     return bytes(whole)
 
@@ -96,18 +106,16 @@ def _decode(path: str | Path, content: bytes) -> str:
 def _as_list(path: str | Path, text: str) -> list | None:
     """The rows, if the whole file is one JSON value that lists them."""
     whole = text.strip()
-    if whole.startswith("["):
-        listed = _parse(text)
-        if isinstance(listed, BadRow):
-            raise DataError("the file is not valid JSON", {"file": path} | listed.numbers, "Mend it there.")
-    else:
-        head, *more = whole.split("\n", 1)
-        if more and not isinstance(_parse(head), BadRow):
-            return None
-        value = _parse(text)
-        listed = value.get("data") if isinstance(value, dict) else None
-        if not isinstance(listed, list):
-            return None
+    head, *more = whole.split("\n", 1)
+    if more and not isinstance(_parse(head), BadRow):
+        return None
+    listed = _parse(text)
+    if isinstance(listed, BadRow) and whole.startswith("["):
+        raise DataError("the file is not valid JSON", {"file": path} | listed.numbers, "Mend it there.")
+    if isinstance(listed, dict):
+        listed = listed.get("data")
+    if not isinstance(listed, list):
+        return None
     if not listed:
         raise DataError("the file holds no rows", {"file": path}, "Give a file with rows.")
     return listed

@@ -9,11 +9,11 @@ from typing import Literal
 
 from rmjax.data.dataset import PreferenceData, plain
 from rmjax.data.formats.assemble import Row, assemble
+from rmjax.data.formats.ballots import ballot
 from rmjax.data.formats.fields import BadRow, Fields, Judgement, shown
 from rmjax.data.formats.files import rows
 from rmjax.data.formats.pairs import pair
 from rmjax.data.formats.texts import Texts, column, identifier, is_empty, read_texts, record
-from rmjax.data.formats.votes import ballot
 from rmjax.errors import DataError
 
 IDENTICAL = "identical answers"
