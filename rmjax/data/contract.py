@@ -1,0 +1,164 @@
+"""The contract from text to token ids: one place where prompt and answer become one text."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+from rmjax.data.dataset import PreferenceData, Text
+from rmjax.errors import DataError
+
+# How a tokenizer without a chat template reads messages: the plain transcript of the HH data.
+_TRANSCRIPT = {"user": "Human", "assistant": "Assistant", "system": "System"}
+
+
+class TextTokenizer(Protocol):
+    """What the contract asks of a tokenizer."""
+
+    @property
+    def bos_id(self) -> int | None: ...  # noqa: D102
+    @property
+    def eos_id(self) -> int | None: ...  # noqa: D102
+    @property
+    def pad_id(self) -> int | None: ...  # noqa: D102
+    @property
+    def chat_template(self) -> str | None: ...  # noqa: D102
+    def encode(self, text: str) -> list[int]: ...  # noqa: D102
+    def decode(self, ids: Sequence[int]) -> str: ...  # noqa: D102
+    def render(self, messages: Any, date_string: str) -> str: ...  # noqa: D102
+    def fingerprint(self) -> str: ...  # noqa: D102
+
+
+@dataclasses.dataclass(frozen=True)
+class TextContract:
+    """How a prompt and an answer become token ids and a scored position.
+
+    Prompt and answer are rendered and tokenised as one text: two lists of ids are never joined.
+
+    Example:
+        >>> TextContract(max_length=512).truncation
+        'keep_response'
+    """
+
+    template: Literal["auto", "chat", "raw"] = "auto"  # auto: chat where there is a template and a separate prompt
+    # Raw text only: what stands between prompt and answer. "auto" is nothing where the file had whole dialogues, of
+    # which the prompt was cut off, and a blank line where it had a prompt of its own.
+    separator: str = "auto"
+    date_string: str = "26 Jul 2024"  # the day that a template sees, so that scores do not change overnight
+    add_bos: Literal["auto"] | bool = "auto"  # auto: as the template writes it; raw text: as the tokenizer wants it
+    add_eos: Literal["auto"] | bool = "auto"  # auto: a raw text ends in it, a template ends as it wants
+    max_length: int = 1024  # tokens
+    # keep_response: cut the beginning of the prompt, as much for every answer to it, and keep answers whole; where
+    # an answer does not fit, its comparisons are left out. drop: leave out what is too long. error: refuse it.
+    truncation: Literal["keep_response", "drop", "error"] = "keep_response"
+    # last: the last token of the text. hf: the rightmost token that is not the pad token, which is what models that
+    # were trained with transformers' *ForSequenceClassification expect.
+    score_token: Literal["last", "hf"] = "last"
+
+
+def resolve(contract: TextContract, data: PreferenceData, tokenizer: TextTokenizer) -> TextContract:
+    """Replace what is "auto" by what it comes to for these data and this tokenizer.
+
+    Guarantees: resolving twice changes nothing, so a checkpoint that stores the result gives every later file the
+    same ids. `add_bos` stays "auto" under a chat template, which writes its own.
+
+    Args:
+        contract: as the user gave it.
+        data: the texts.
+        tokenizer: the model's own.
+
+    Returns:
+        The contract in force.
+
+    Raises:
+        DataError: a chat template was asked for and the tokenizer has none.
+
+    Example:
+        >>> from rmjax.data.tokenise import example_parts
+        >>> data, tokenizer = example_parts()
+        >>> resolve(TextContract(), data, tokenizer).template
+        'raw'
+    """
+    implicit = "implicit" in data.format
+    messages = any(not isinstance(text, str) for text in (*data.prompts, *data.responses))
+    template = contract.template
+    if template == "auto":
+        whole_strings = implicit and not messages
+        template = "chat" if tokenizer.chat_template is not None and not whole_strings else "raw"
+    if template == "chat" and tokenizer.chat_template is None:
+        raise DataError(
+            "the tokenizer has no chat template",
+            {"template": contract.template},
+            'Use template="raw", or a tokenizer that comes with a template.',
+        )
+    raw = template == "raw"
+    separator = ("" if implicit else "\n\n") if contract.separator == "auto" else contract.separator
+    add_bos, add_eos = contract.add_bos, contract.add_eos
+    if add_bos == "auto" and raw:
+        add_bos = bool(getattr(tokenizer, "add_bos", False))
+    if add_eos == "auto":
+        add_eos = raw and tokenizer.eos_id is not None
+    for name, wanted, token in (("BOS", add_bos is True, tokenizer.bos_id), ("EOS", add_eos is True, tokenizer.eos_id)):
+        if wanted and token is None:
+            raise DataError(f"the tokenizer has no {name} token to add", {}, f"Set add_{name.lower()}=False.")
+    return dataclasses.replace(
+        contract, template=template, separator=separator if raw else "", add_bos=add_bos, add_eos=add_eos
+    )
+
+
+def render(prompt: Text, response: Text | None, tokenizer: TextTokenizer, contract: TextContract) -> str:
+    """The exact text of a prompt and an answer.
+
+    Args:
+        prompt: a string or messages.
+        response: a string or messages; None for the prompt alone.
+        tokenizer: whose template is used.
+        contract: resolved.
+
+    Returns:
+        One text.
+
+    Example:
+        >>> from rmjax.data.tokenise import example_parts
+        >>> data, tokenizer = example_parts()
+        >>> render("2 + 2?", "4", tokenizer, resolve(TextContract(), data, tokenizer))
+        '2 + 2?\\n\\n4'
+    """
+    if contract.template == "raw" and isinstance(prompt, str) and (response is None or isinstance(response, str)):
+        if response is None:
+            return prompt
+        return prompt + contract.separator + response if prompt else response
+    messages = [*_messages(prompt, "user"), *_messages(response or (), "assistant")]
+    if contract.template == "chat":
+        return tokenizer.render(
+            [{"role": role, "content": content} for role, content in messages], contract.date_string
+        )
+    return "".join(f"\n\n{_TRANSCRIPT.get(role, role)}: {content}" for role, content in messages)
+
+
+def fingerprint(contract: TextContract, tokenizer: TextTokenizer) -> str:
+    """What a checkpoint stores to refuse scoring under other ids.
+
+    Args:
+        contract: resolved.
+        tokenizer: the model's own.
+
+    Returns:
+        A SHA-256 over the contract and the tokenizer's fingerprint.
+
+    Example:
+        >>> from rmjax.data.tokenise import example_parts
+        >>> _, tokenizer = example_parts()
+        >>> one, other = (fingerprint(TextContract(max_length=n), tokenizer) for n in (128, 256))
+        >>> one == other
+        False
+    """
+    parts = {"tokenizer": tokenizer.fingerprint(), "contract": dataclasses.asdict(contract)}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _messages(text: Text, role: str) -> list[tuple[str, str]]:
+    return [(role, text)] if isinstance(text, str) else list(text)
