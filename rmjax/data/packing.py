@@ -174,9 +174,41 @@ def _pack(layout: Layout, trees: Iterable[Tree]) -> list[MicroBatch]:
         add(_choose(tree, buckets, pool, spec), _Block([[tree.pieces[0]]], [tree]))
         refill()
     for bucket, waiting in zip(buckets, pending):
-        while waiting:
+        while sum(len(block.rows) for block in waiting) > bucket.rows:
             done.append(_take(bucket, waiting))
-    return done
+    _merge_leftovers(buckets, pending)
+    return done + [batch for bucket, waiting in zip(buckets, pending) for batch in _close(bucket, waiting)]
+
+
+def _close(bucket: Bucket, waiting: list[_Block]) -> list[MicroBatch]:
+    """What is left of a shape, in as many micro-batches as it takes."""
+    waiting, batches = list(waiting), []
+    while waiting:
+        batches.append(_take(bucket, waiting))
+    return batches
+
+
+def _merge_leftovers(buckets: tuple[Bucket, ...], pending: list[list[_Block]]) -> None:
+    """Move the leftovers of one shape into the last micro-batch of a longer one, where that is cheaper."""
+    for short in range(len(buckets)):
+        waiting = pending[short]
+        trees = [tree for block in waiting for tree in block.trees]
+        if not trees or any(tree.bucket is not None for tree in trees):
+            continue
+        for long, bucket in enumerate(buckets):
+            if bucket.length <= buckets[short].length:
+                continue
+            pool, moved = sorted(trees, key=lambda tree: -tree.pieces[0].size), []
+            while pool:
+                tree = pool.pop(0)
+                block = _Block([[tree.pieces[0]]], [tree])
+                _fill_row(block.rows[0], block, bucket, pool)
+                moved.append(block)
+            together = pending[long] + moved
+            before = _cost(_close(buckets[short], waiting)) + _cost(_close(bucket, pending[long]))
+            if _cost(_close(bucket, together)) < before:
+                pending[short], pending[long] = [], together
+                break
 
 
 def _choose(tree: Tree, buckets: tuple[Bucket, ...], pool: list[Tree], spec: PackSpec) -> int:
@@ -232,7 +264,12 @@ def _take(bucket: Bucket, waiting: list[_Block]) -> MicroBatch:
 
 def _trial_cost(layout: Layout) -> float:
     """What one epoch costs, in positions weighted by `cost`."""
-    shapes = [batch.bucket for batch in epoch_plan(layout, seed=0).micro_batches]
+    return _cost(epoch_plan(layout, seed=0).micro_batches)
+
+
+def _cost(batches: Iterable[MicroBatch]) -> float:
+    """Positions, weighted by `cost`."""
+    shapes = (batch.bucket for batch in batches)
     return sum(bucket.rows * bucket.length * cost(bucket.length) for bucket in shapes)
 
 

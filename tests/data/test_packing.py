@@ -1,0 +1,140 @@
+"""Laws of packing: nothing is lost or doubled, prompts stay together, order is a function of seed and epoch."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from token_worlds import SHARED, from_ids, needs_shared, token_worlds
+
+from rmjax.data.buckets import MAX_BUCKETS, PackSpec
+from rmjax.data.packing import epoch_plan, make_layout
+from rmjax.errors import DataError
+
+
+@st.composite
+def specs(draw):
+    lengths = draw(st.lists(st.sampled_from([24, 32, 48, 64]), min_size=1, max_size=4, unique=True))
+    return PackSpec(
+        lengths=tuple(sorted(lengths)),
+        tokens_per_micro_batch=draw(st.sampled_from([24, 100, 300])),
+        min_fill=draw(st.sampled_from([0.5, 0.95])),
+        pool=draw(st.integers(1, 8)),
+        row_multiple=draw(st.sampled_from([1, 2])),
+    )
+
+
+@given(token_worlds(), specs(), st.sampled_from([None, 0, 1]), st.integers(0, 2))
+def test_a_plan_holds_everything_once_and_fits(world, spec, seed, epoch):
+    layout = make_layout(world, spec)
+    plan = epoch_plan(layout, seed, epoch)
+    c = world.data.comparisons
+    assert sorted(e for b in plan.micro_batches for e in b.comparisons) == list(range(c.num_comparisons))
+    judged = sorted(set(c.first.tolist()) | set(c.second.tolist()))
+    assert sorted(n for b in plan.micro_batches for row in b.rows for piece in row for n in piece.responses) == judged
+    assert len(set(layout.buckets)) <= MAX_BUCKETS
+    for batch in plan.micro_batches:
+        bucket = batch.bucket
+        assert bucket in layout.buckets
+        assert len(batch.rows) <= bucket.rows
+        assert bucket.rows % spec.row_multiple == 0
+        assert all(sum(piece.size for piece in row) <= bucket.length for row in batch.rows)
+        assert batch.num_responses <= bucket.responses
+        assert len(batch.comparisons) <= bucket.comparisons
+        held = {n for row in batch.rows for piece in row for n in piece.responses}
+        assert held >= {n for e in batch.comparisons for n in (int(c.first[e]), int(c.second[e]))}
+    prompts = [{piece.prompt for row in b.rows for piece in row} for b in plan.micro_batches]
+    assert sum(map(len, prompts)) == len(set().union(*prompts))
+
+
+@given(token_worlds(), st.integers(0, 5), st.integers(0, 5))
+def test_a_plan_is_a_function_of_its_arguments(world, seed, epoch):
+    spec = PackSpec(lengths=(32, 64), tokens_per_micro_batch=64, pool=4)
+    first, second = make_layout(world, spec), make_layout(world, spec)
+    epoch_plan(first, seed, epoch + 1)
+    assert epoch_plan(first, seed, epoch) == epoch_plan(second, seed, epoch)
+
+
+def pairs_like_dialogues(count=600, seed=0):
+    """Pairs with the spread of dialogue lengths: median near 190 tokens, a tail beyond 1,000."""
+    rng = np.random.default_rng(seed)
+    groups = []
+    for _ in range(count):
+        prefix = rng.integers(3, 99, int(min(rng.lognormal(4.5, 0.8), 480)))
+        rest = [np.append(100 + side, rng.integers(3, 99, int(min(rng.lognormal(3.5, 0.8), 250)))) for side in (0, 1)]
+        groups.append([np.concatenate([prefix, text]) for text in rest])
+    return from_ids(groups, [(p, 0, 1) for p in range(count)])
+
+
+DIALOGUES = pairs_like_dialogues()
+
+
+def test_epochs_and_seeds_differ_in_order_and_in_nothing_else():
+    layout = make_layout(DIALOGUES)
+    plans = [epoch_plan(layout, seed, epoch) for seed, epoch in ((0, 0), (0, 1), (1, 0))]
+    orders = [tuple(e for b in plan.micro_batches for e in b.comparisons) for plan in plans]
+    assert len(set(orders)) == 3
+    assert len({frozenset(order) for order in orders}) == 1
+
+
+def test_without_a_seed_order_stays_near_that_of_the_data():
+    layout = make_layout(DIALOGUES)
+    order = [e for batch in epoch_plan(layout, None).micro_batches for e in batch.comparisons]
+    pending = sum(2 * bucket.rows for bucket in layout.buckets)
+    lag = np.array(order) - np.arange(len(order))
+    assert np.abs(lag).max() <= layout.spec.pool + 8 * pending
+
+
+@pytest.mark.parametrize("tokens", [1024, 4096])
+def test_nearly_all_positions_are_tokens(tokens):
+    layout = make_layout(DIALOGUES, PackSpec(tokens_per_micro_batch=tokens))
+    for seed, epoch in ((None, 0), (5, 0), (5, 1)):
+        plan = epoch_plan(layout, seed, epoch)
+        assert plan.num_tokens / plan.num_positions >= 0.95
+
+
+def test_a_small_set_does_not_pay_for_a_large_micro_batch():
+    world = from_ids([[[3, 4], [3, 5]]] * 3, [(p, 0, 1) for p in range(3)])
+    plan = epoch_plan(make_layout(world, PackSpec(tokens_per_micro_batch=1 << 16)), seed=0)
+    assert plan.num_positions == 256
+
+
+def test_one_prompt_that_needs_more_than_a_micro_batch_gets_it_and_is_mentioned():
+    group = [np.append(np.full(10, 3), np.full(70, 4 + i)) for i in range(40)]
+    world = from_ids([group], [(0, i, i + 1) for i in range(39)])
+    layout = make_layout(world, PackSpec(tokens_per_micro_batch=1024))
+    (batch,) = epoch_plan(layout, seed=0).micro_batches
+    assert len(batch.comparisons) == 39
+    assert batch.num_tokens / (batch.bucket.rows * batch.bucket.length) > 0.8
+    assert "one prompt needs" in layout.notes[0]
+
+
+def test_groups_of_uneven_size_take_few_shapes():
+    rng = np.random.default_rng(0)
+    groups, pairs = [], []
+    for p in range(32):
+        count = int(rng.integers(25, 50))
+        groups.append([np.append(np.full(9, 3), 4 + rng.integers(0, 99, rng.integers(30, 150))) for _ in range(count)])
+        pairs += [(p, i, i + 1) for i in range(count - 1)]
+    layout = make_layout(from_ids(groups, pairs), PackSpec(tokens_per_micro_batch=4096))
+    plan = epoch_plan(layout, seed=0)
+    assert len(layout.buckets) <= MAX_BUCKETS
+    assert plan.num_tokens / plan.num_positions > 0.85
+
+
+def test_a_text_longer_than_every_row_is_refused_by_row():
+    world = from_ids([[[3, 4], [3, 5]], [[3] * 30, [4]]], [(0, 0, 1), (1, 0, 1)])
+    with pytest.raises(DataError, match="row=2, tokens=30"):
+        make_layout(world, PackSpec(lengths=(8, 16)))
+
+
+@needs_shared
+def test_dialogues_of_hh_fill_their_rows():
+    from rmjax.tokenizer import ByteTokenizer
+
+    from rmjax.data.formats import read
+    from rmjax.data.tokenise import tokenise
+
+    data = read(SHARED / "hh_harmless_test.jsonl.gz")
+    layout = make_layout(tokenise(data, ByteTokenizer()), PackSpec(tokens_per_micro_batch=4096))
+    plan = epoch_plan(layout, seed=0)
+    assert plan.num_tokens / plan.num_positions >= 0.95
