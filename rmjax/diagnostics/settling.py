@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmjax.diagnostics.intervals import LEVEL, Estimate, clustered_mean, clustered_proportion
-from rmjax.diagnostics.metrics import Targets, accuracy
+from rmjax.diagnostics.metrics import Targets, accuracy, checked_margins
 from rmjax.errors import DataError
 
 
@@ -97,6 +97,7 @@ def settling_curve(layer_margins: ArrayLike, targets: Targets, *, noise: float =
             {"layer_margins": margin.shape, "comparisons": targets.counts.shape},
             "Give margins [L+1, E] in the order of the comparisons.",
         )
+    margin = np.stack([checked_margins(m, targets) for m in margin])
     last_depth = len(margin) - 1
     depth = np.arange(last_depth + 1) / last_depth
     final = margin[-1]

@@ -1,0 +1,178 @@
+"""Laws of agreement and its ceiling, and the figures of public sets."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmjax.diagnostics import ceiling_bounds, clustered_mean, clustered_proportion, vote_agreement
+from rmjax.errors import DataError
+from tests.diagnostics.shared import read_shared
+
+seeds = st.integers(0, 2**32 - 1)
+FIGURES = ["two_votes", "two_votes_decided", "vote_and_rest", "vote_and_gold"]
+
+
+def drawn(seed, items=15):
+    rng = np.random.default_rng(seed)
+    counts = np.stack([rng.integers(0, 4, items) for _ in range(4)], axis=1)
+    counts[0, :2] = 2
+    return counts, rng.integers(-1, 2, items), rng.integers(0, 5, items)
+
+
+def known(value):
+    """An estimate of exactly this value, without an interval."""
+    return clustered_mean([value], [1], [0])
+
+
+@given(seed=seeds)
+def test_figures_are_those_of_counting_one_pair_of_votes_after_the_other(seed):
+    counts, gold, cluster = drawn(seed)
+    result = vote_agreement(counts, cluster, gold=gold)
+    same, decided, rest, labels = [], [], [], []
+    for (a, b, t, _), label in zip(counts, gold, strict=True):
+        votes = [1] * a + [-1] * b + [0] * t
+        same += [x == y for x, y in itertools.combinations(votes, 2)]
+        decided += [x == y for x, y in itertools.combinations([v for v in votes if v], 2)]
+        for v in filter(None, votes):
+            others = a - b - v
+            rest += [others * v > 0] if others else []
+            labels += [v == label] if label else []
+    for name, each in zip(FIGURES, (same, decided, rest, labels), strict=True):
+        figure = getattr(result, name)
+        if each:
+            assert figure.value == pytest.approx(np.mean(each))
+            assert figure.count == len(each)
+        else:
+            assert figure is None
+
+
+@given(seed=seeds)
+def test_sides_abstentions_and_lone_votes_change_nothing(seed):
+    counts, gold, cluster = drawn(seed)
+    result = vote_agreement(counts, cluster, gold=gold)
+    swapped = vote_agreement(counts[:, [1, 0, 2, 3]], cluster, gold=-gold)
+    without = vote_agreement(counts[:, :3], cluster, gold=gold)
+    assert result == swapped == without
+    lone = vote_agreement(np.vstack([counts, [[1, 0, 0, 0]]]), np.append(cluster, 99))
+    for name in FIGURES[:3]:
+        assert getattr(lone, name) == getattr(result, name)
+
+
+def test_one_vote_an_item_is_not_measured_and_says_so():
+    result = vote_agreement([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0, 1, 2], gold=[1, 1, 0])
+    assert not result.measured
+    assert "not measured" in result.reason
+    assert result.two_votes is result.two_votes_decided is result.vote_and_rest is result.ceiling is None
+    assert result.vote_and_gold.value == 0.5
+
+
+def test_ties_alone_have_agreement_and_no_ceiling():
+    result = vote_agreement([[0, 0, 3], [1, 0, 2]], [0, 1])
+    assert result.measured
+    assert result.ceiling is None
+    assert "no ceiling" in result.reason
+
+
+def test_a_set_filtered_by_agreement_has_no_ceiling():
+    result = vote_agreement([[3, 0, 0], [2, 1, 0]], [0, 1], selected=True)
+    assert result.two_votes_decided.value == pytest.approx(4 / 6)
+    assert result.ceiling is None
+    assert "filtered" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("value", "upper"),
+    [(0.60, 0.72361), (0.63, 0.75495), (0.66, 0.78284), (0.72, 0.83166), (0.726, 0.83615), (0.73, 0.83912),
+     (0.75, 0.85355), (0.773, 0.86946), (0.80, 0.88730), (0.85, 0.91833), (0.90, 0.94721), (0.5, 0.5), (1.0, 1.0)],
+)  # fmt: skip
+def test_the_upper_end_to_the_printed_digits(value, upper):
+    ceiling = ceiling_bounds(known(value))
+    assert ceiling.lower == pytest.approx(value)
+    assert ceiling.upper == pytest.approx(upper, abs=5e-6)
+
+
+def test_the_interval_is_pushed_through_both_ends():
+    agreement = clustered_proportion(np.full(40, 3.0), np.full(40, 4.0), np.arange(40) // 2)
+    ceiling = ceiling_bounds(agreement)
+    low, high = agreement.interval
+    assert ceiling.confidence == pytest.approx((low, (1 + np.sqrt(2 * high - 1)) / 2))
+    assert np.isnan(ceiling_bounds(known(0.7)).confidence).all()
+
+
+def test_an_agreement_below_one_half_is_sampling_error():
+    assert ceiling_bounds(known(0.4)).upper == ceiling_bounds(known(0.4)).lower == 0.5
+
+
+@given(seed=seeds)
+def test_the_best_accuracy_lies_between_the_ends(seed):
+    """For any mixture of items: A <= C <= (1 + sqrt(2A - 1)) / 2."""
+    rng = np.random.default_rng(seed)
+    p, weight = rng.random(5) ** rng.choice([0.2, 1, 5]), rng.dirichlet(np.ones(5))
+    agreement = weight @ (p**2 + (1 - p) ** 2)
+    best = weight @ np.maximum(p, 1 - p)
+    ceiling = ceiling_bounds(known(agreement))
+    assert ceiling.lower - 1e-12 <= best <= ceiling.upper + 1e-12
+
+
+@given(value=st.floats(0.5, 1))
+def test_both_ends_are_attained(value):
+    """Consensus or a toss reaches the lower end, equally contested items the upper one."""
+    tossed = 2 * (1 - value)
+    ceiling = ceiling_bounds(known(value))
+    assert ceiling.lower == pytest.approx((1 - tossed) + tossed / 2)
+    p = (1 + np.sqrt(2 * value - 1)) / 2
+    assert p**2 + (1 - p) ** 2 == pytest.approx(value)
+    assert ceiling.upper == pytest.approx(p)
+
+
+def test_an_oracle_is_inside_the_interval_and_above_the_lower_end():
+    """Items of equal noise: 28 % disagreeing pairs, and a predictor that knows every p scores .832, not .72."""
+    rng = np.random.default_rng(1)
+    items, p = 20_000, 0.8316624790355399
+    side = rng.choice([-1, 1], items)
+    prob = np.where(side > 0, p, 1 - p)
+    first = rng.binomial(2, prob)
+    votes = np.stack([first, 2 - first, np.zeros(items)], axis=1)
+    held_out = np.where(rng.random(items) < prob, 1, -1)
+    oracle = (held_out == side).mean()
+    error = 4 * np.sqrt(p * (1 - p) / items)
+    ceiling = vote_agreement(votes, np.arange(items)).ceiling
+    assert ceiling.lower == pytest.approx(0.72, abs=0.02)
+    assert abs(oracle - p) < error
+    assert ceiling.confidence[0] < oracle < ceiling.confidence[1]
+    assert oracle > ceiling.lower + 2 * error  # the two-point formula taken as the ceiling is refuted
+
+
+@pytest.mark.parametrize("counts", [[1, 2, 0], [[1, 2]], [[1, 0.5, 0]], [[-1, 2, 0]], [[np.nan, 1, 1]]])
+def test_counts_are_whole(counts):
+    with pytest.raises(DataError, match="counts"):
+        vote_agreement(counts, [0])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ukp_pairs", {"two_votes": 0.524, "two_votes_decided": 0.731, "vote_and_rest": 0.775, "vote_and_gold": 0.853}),
+        ("pandalm_test", {"two_votes": 0.920, "vote_and_rest": 0.973}),
+    ],
+)
+def test_public_sets_agree_as_published(name, expected):
+    data = read_shared(name)
+    counts = data.votes.counts(data.num_comparisons)
+    cluster = np.asarray(data.comparisons.prompt)[data.comparisons.first]
+    result = vote_agreement(counts, cluster, gold=data.gold, selected=name == "pandalm_test")
+    for figure, value in expected.items():
+        assert getattr(result, figure).value == pytest.approx(value, abs=5.1e-4)
+        assert getattr(result, figure).has_interval
+    if name == "ukp_pairs":
+        assert (result.ceiling.lower, result.ceiling.upper) == pytest.approx((0.731, 0.840), abs=5.1e-4)
+
+
+def test_one_label_a_pair_is_not_measurable():
+    data = read_shared("hh_harmless_test")
+    c = data.comparisons
+    counts = np.stack([c.wins_first, c.wins_second, c.ties], axis=1)
+    assert not vote_agreement(counts, np.asarray(c.prompt)[c.first]).measured
