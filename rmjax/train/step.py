@@ -67,13 +67,14 @@ def loss_and_readout(
     return loss_sum, StepReadout(jax.lax.stop_gradient(loss_sum), count, by_layer, scores)
 
 
-def make_gradient_fn(config: ModelConfig, **options: Any) -> GradientFn:
+def make_gradient_fn(config: ModelConfig, *, out_shardings: Any = None, **options: Any) -> GradientFn:
     """The jitted gradient of `loss_and_readout` in the trained parameters.
 
     Gradients of micro-batches add up to the gradient of their union, because the loss is a sum.
 
     Args:
         config: the decoder.
+        out_shardings: where the gradient and the readout are left; unset, the compiler chooses.
         **options: of `loss_and_readout`.
 
     Returns:
@@ -83,7 +84,7 @@ def make_gradient_fn(config: ModelConfig, **options: Any) -> GradientFn:
     def gradient(trained: Params, frozen: Params, batch: Batch) -> tuple[Params, StepReadout]:
         return jax.grad(loss_and_readout, has_aux=True)(trained, frozen, batch, config, **options)
 
-    return jax.jit(gradient)
+    return jax.jit(gradient, out_shardings=out_shardings)
 
 
 @jax.jit

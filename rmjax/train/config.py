@@ -1,0 +1,131 @@
+"""The frozen configuration of a run. Every field does something; `rmjax train --help` is made from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from rmjax.comparisons import Ties, Unit
+from rmjax.data.buckets import PackSpec
+from rmjax.data.contract import TextContract
+from rmjax.data.formats import Fields
+from rmjax.sharding import MeshShape
+from rmjax.train.optimizer import OptimizerConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class DataConfig:
+    """What is read, and how it is held out."""
+
+    path: str = "synthetic"
+    """A file of preferences, or "synthetic" for the embedded world."""
+    texts: str | None = None
+    """A second file of id and text, where answers are ids."""
+    fields: Fields = Fields()
+    """Which columns mean what."""
+    on_bad_row: Literal["error", "drop"] = "error"
+    """Refuse a file with a row that cannot be understood, or leave such rows out and count them."""
+    held_out: float = 0.1
+    """Share of the comparisons that is kept for evaluation, split by prompt, source and response text."""
+    split_seed: int = 0
+    """Seed of the split."""
+    ties: Ties | None = None
+    """What Bradley-Terry does with ties: "drop" or "half". Must be chosen where there are any."""
+    unit: Unit = "vote"
+    """What weighs the same: every vote, every comparison, or every prompt."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+    """A whole run. The defaults are the demo: a small trunk from scratch on the synthetic world."""
+
+    output: str = "runs/demo"
+    """Directory of the run. One that holds a run of the same configuration is resumed."""
+    model: str = "tiny"
+    """A directory, a .gguf file, a hub name, "smollm2-135m", or "tiny": a small trunk from scratch on bytes."""
+    data: DataConfig = DataConfig()
+    """What is read."""
+    text: TextContract = TextContract()
+    """How a prompt and an answer become tokens."""
+    packing: PackSpec = PackSpec()
+    """How trees are packed into rows."""
+    optimizer: OptimizerConfig = OptimizerConfig()
+    """AdamW."""
+    mesh: MeshShape = MeshShape()
+    """Devices along data, fsdp and tensor."""
+    epochs: int = 1
+    """Passes over the training comparisons."""
+    max_steps: int | None = None
+    """Stop after this many optimiser steps."""
+    accumulate: int = 1
+    """Micro-batches per optimiser step."""
+    trainable: str = "all"
+    """What is trained: "all", "head", or a number of layers from the top."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Of matmuls; master weights, norms, scores and losses are float32."""
+    remat: str = "none"
+    """What the backward pass recomputes: "none", "all", or all but the sites named here, by commas."""
+    seed: int = 0
+    """Of the initial parameters of a trunk from scratch."""
+    data_seed: int = 0
+    """Of the order of the data, and of nothing else."""
+    log_every: int = 1
+    """Steps between rows of metrics.jsonl."""
+    evaluate_every: int = 0
+    """Steps between evaluations on what is held out; 0 for the end alone."""
+    checkpoint_every: int = 100
+    """Steps between checkpoints; there is always one at the end."""
+    keep_checkpoints: int = 2
+    """How many checkpoints stay on disk."""
+
+
+def to_json(config: TrainConfig) -> str:
+    """A configuration as text that `from_json` reads back.
+
+    Args:
+        config: the configuration.
+
+    Returns:
+        Indented JSON.
+
+    Example:
+        >>> from_json(to_json(TrainConfig(epochs=3))).epochs
+        3
+    """
+    return json.dumps(dataclasses.asdict(config), indent=2) + "\n"
+
+
+def from_json(text: str) -> TrainConfig:
+    """The configuration that `to_json` wrote.
+
+    Args:
+        text: JSON.
+
+    Returns:
+        The configuration.
+
+    Example:
+        >>> from_json(to_json(TrainConfig())) == TrainConfig()
+        True
+    """
+    return _build(TrainConfig, json.loads(text))
+
+
+def load(directory: str | Path) -> TrainConfig:
+    """The configuration of a run on disk."""
+    return from_json((Path(directory) / "config.json").read_text())
+
+
+def _build(kind: type, values: dict[str, Any]) -> Any:
+    """Rebuild nested dataclasses; the defaults tell which field is one."""
+    defaults = kind()
+
+    def value(name: str, given: Any) -> Any:
+        default = getattr(defaults, name)
+        if dataclasses.is_dataclass(default):
+            return _build(type(default), given)
+        return tuple(given) if isinstance(given, list) else given
+
+    return kind(**{name: value(name, given) for name, given in values.items()})

@@ -1,0 +1,248 @@
+"""A run from start, or from where it was killed, to its end."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rmjax.data.batches import HostBatch, build
+from rmjax.data.buckets import Layout
+from rmjax.data.packing import MicroBatch, epoch_plan
+from rmjax.errors import CheckpointError, RMJaxError
+from rmjax.models.load import RewardModel
+from rmjax.models.params import abstract
+from rmjax.sharding import make_mesh, shardings
+from rmjax.train.checkpoint import Checkpoints
+from rmjax.train.config import TrainConfig, to_json
+from rmjax.train.config import load as load_config
+from rmjax.train.cost import Cost, estimate
+from rmjax.train.metrics import MetricsLog, step_metrics
+from rmjax.train.optimizer import make_optimizer, schedule, update
+from rmjax.train.scoring import place
+from rmjax.train.setup import Prepared
+from rmjax.train.step import add, make_gradient_fn
+from rmjax.train.trainable import parse, split, whole
+
+_FLOAT_OF = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One optimiser step of the schedule of a run."""
+
+    number: int  # counted from 1
+    epoch: int
+    micro_batches: tuple[MicroBatch, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """What a run has made."""
+
+    model: RewardModel
+    steps: int
+    resumed_from: int  # 0 if it was not
+    seconds: float
+
+
+Observer = Callable[[Step, dict[str, Any]], None]
+
+
+def run_steps(layout: Layout, config: TrainConfig) -> tuple[Step, ...]:
+    """The whole schedule of a run: a pure function of the data and (data_seed, epoch, index).
+
+    Args:
+        layout: the training data, cut into trees.
+        config: the run.
+
+    Returns:
+        All steps; the last of an epoch may have fewer micro-batches.
+    """
+    steps: list[Step] = []
+    for epoch in range(config.epochs):
+        batches = epoch_plan(layout, config.data_seed, epoch).micro_batches
+        for start in range(0, len(batches), config.accumulate):
+            steps.append(Step(len(steps) + 1, epoch, batches[start : start + config.accumulate]))
+    return tuple(steps[: config.max_steps])
+
+
+def estimate_cost(prepared: Prepared, config: TrainConfig) -> Cost:
+    """Tokens, operations and seconds of a whole run, before its first step.
+
+    Args:
+        prepared: model and data.
+        config: the run.
+
+    Returns:
+        The cost.
+    """
+    batches = [batch for step in run_steps(prepared.train, config) for batch in step.micro_batches]
+    shapes = Counter((batch.bucket.rows, batch.bucket.length) for batch in batches)
+    tokens = sum(batch.num_tokens for batch in batches)
+    trained = parse(config.trainable, prepared.model.config.num_layers)
+    return estimate(prepared.model.config, dict(shapes), tokens, trained)
+
+
+def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] = ()) -> Trained:
+    """Train, or go on training, and leave checkpoints and metrics in `config.output`.
+
+    Guarantees: the gradient of a step is the same however its comparisons are cut into micro-batches, rows or
+    devices, up to rounding; after a kill, the same command goes on from the last checkpoint and reaches, on CPU with
+    the same devices and threads, bitwise the same parameters; rows of metrics after that checkpoint are made anew.
+
+    Args:
+        prepared: model and data.
+        config: the run.
+        observe: called after every step with the row of metrics, also on steps that are not logged.
+
+    Returns:
+        The trained model.
+
+    Raises:
+        CheckpointError: the directory holds a run of another configuration.
+        RMJaxError: a gradient was not finite; the parameters before it are on disk.
+    """
+    output = Path(config.output)
+    claim(output, config)
+    model, steps = prepared.model, run_steps(prepared.train, config)
+    mesh = make_mesh(config.mesh)
+    placement, _ = shardings(abstract(model.config, head_bias=model.params.head.bias is not None), mesh)
+    params = jax.device_put(model.params, placement)
+    trained, frozen = split(params, parse(config.trainable, model.config.num_layers))
+    del params
+    optimizer = make_optimizer(config.optimizer, len(steps))
+    rate = schedule(config.optimizer, config.optimizer.learning_rate, len(steps))
+    where = jax.tree.map(lambda x: x.sharding, trained)
+    gradient_fn = make_gradient_fn(
+        model.config,
+        ties=config.data.ties,
+        dtype=_FLOAT_OF[config.dtype],
+        remat=config.remat,
+        out_shardings=(where, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())),
+    )
+    opt_state = optimizer.init(trained)
+    apply = jax.jit(
+        lambda trained, state, gradient, count: update(optimizer, trained, state, gradient, count),
+        donate_argnums=(0, 1, 2),
+        out_shardings=(where, jax.tree.map(lambda x: x.sharding, opt_state), None),
+    )
+    start = time.perf_counter()
+    with jax.set_mesh(mesh), Checkpoints(output / "checkpoints", config.keep_checkpoints) as checkpoints:
+        first = checkpoints.latest or 0
+        if first:
+            trained, opt_state = checkpoints.restore((trained, opt_state))
+        log = MetricsLog(output, after=first)
+        tokens, clock = sum(b.num_tokens for s in steps[:first] for b in s.micro_batches), time.perf_counter()
+        waiting: list[tuple[Step, list[HostBatch], list[Any], jax.Array]] = []
+
+        def report() -> None:
+            """Read what the last step said; one step late, so that the device does not wait for the host."""
+            nonlocal tokens, clock
+            step, hosts, readouts, norm = waiting.pop()
+            if not np.isfinite(float(norm)):
+                log.close()
+                raise RMJaxError(
+                    "the gradient is not finite",
+                    {"step": step.number, "epoch": step.epoch, "gradient_norm": float(norm)},
+                    "The parameters before this step are kept. Lower the learning rate, or look at the rows of this "
+                    "step with `rmjax inspect`.",
+                )
+            parts = [(h.batch.comparisons, r, h.response >= 0) for h, r in zip(hosts, readouts, strict=True)]
+            now = time.perf_counter()
+            done = sum(host.num_tokens for host in hosts)
+            tokens += done
+            row = {"step": step.number, "epoch": step.epoch} | step_metrics(parts, config.data.ties)
+            row |= {"grad_norm": float(norm), "learning_rate": float(rate(step.number - 1)), "num_tokens": tokens}
+            row |= {"tokens_per_second": done / max(now - clock, 1e-9)}
+            clock = now
+            if step.number % config.log_every == 0 or step.number == len(steps):
+                log.write(row)
+            for observer in observe:
+                observer(step, row)
+
+        for step in steps[first:]:
+            hosts = [build(prepared.train, batch) for batch in step.micro_batches]
+            gradient, readouts = None, []
+            for host in hosts:
+                part, readout = gradient_fn(trained, frozen, place(host.batch, mesh))
+                gradient = part if gradient is None else add(gradient, part)
+                readouts.append(readout)
+            count = sum(readout.count for readout in readouts[1:]) + readouts[0].count
+            trained, opt_state, norm = apply(trained, opt_state, gradient, count)
+            if waiting:
+                report()
+            waiting.append((step, hosts, readouts, norm))
+            if step.number % config.checkpoint_every == 0 and step.number < len(steps):
+                report()
+                checkpoints.save(step.number, (trained, opt_state))
+        if waiting:
+            report()
+        if first < len(steps):
+            checkpoints.save(len(steps), (trained, opt_state))
+        log.close()
+    result = dataclasses.replace(model, params=whole(trained, frozen))
+    return Trained(result, len(steps), first, time.perf_counter() - start)
+
+
+def restore(directory: str | Path, model: RewardModel, config: TrainConfig) -> RewardModel:
+    """The model of a run: the one that it started from, with the trained parameters of its last checkpoint.
+
+    Args:
+        directory: of the run.
+        model: what the run started from.
+        config: of the run.
+
+    Returns:
+        The trained model.
+
+    Raises:
+        CheckpointError: there is no complete checkpoint, or it holds other parameters.
+    """
+    trained, frozen = split(model.params, parse(config.trainable, model.config.num_layers))
+    steps_unknown = 1  # the schedule is no part of the state
+    opt_state = jax.eval_shape(make_optimizer(config.optimizer, steps_unknown).init, trained)
+    here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=here), (trained, opt_state))
+    with Checkpoints(Path(directory) / "checkpoints") as checkpoints:
+        trained, _ = checkpoints.restore(like)
+    return dataclasses.replace(model, params=whole(trained, frozen))
+
+
+def claim(output: Path, config: TrainConfig) -> None:
+    """Make the directory of a run, or check that it holds a run of this configuration.
+
+    Args:
+        output: the directory.
+        config: the run.
+
+    Raises:
+        CheckpointError: it holds another run; nothing is touched.
+    """
+    path = output / "config.json"
+    if not path.exists():
+        output.mkdir(parents=True, exist_ok=True)
+        path.write_text(to_json(config))
+        return
+    found, wanted = load_config(output), config
+    if found != wanted:
+        a, b = dataclasses.asdict(found), dataclasses.asdict(wanted)
+        differing = {name: f"{a[name]!r}, now {b[name]!r}" for name in a if a[name] != b[name]}
+        raise CheckpointError(
+            "the directory holds a run of another configuration",
+            {"directory": str(output)} | differing,
+            "Give another output directory, or the configuration of that run to go on with it.",
+        )
+
+
+def pairs(steps: Sequence[Step]) -> Iterator[int]:
+    """Comparison indices in the order in which a run sees them."""
+    return itertools.chain.from_iterable(b.comparisons for step in steps for b in step.micro_batches)

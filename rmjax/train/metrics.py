@@ -1,0 +1,97 @@
+"""Rows of metrics: sums and counts over a step, under TRL's names, as JSON lines and TensorBoard events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rmjax.comparisons import Comparisons, Ties
+from rmjax.diagnostics.metrics import Targets, accuracy_terms, margin_terms
+from rmjax.train.step import StepReadout
+
+
+def step_metrics(parts: Sequence[tuple[Comparisons, StepReadout, np.ndarray]], ties: Ties | None) -> dict[str, Any]:
+    """Metrics of one step from the readouts of its micro-batches.
+
+    Args:
+        parts: comparisons, readout, and which of the scores are real, per micro-batch.
+        ties: what becomes of ties.
+
+    Returns:
+        `loss` in nats per vote, `accuracy` with score ties as wrong, `margin` in logits from chosen to rejected, the
+        same two at every layer, `count` of weighted votes, and TRL's levels.
+    """
+    loss = sum(float(readout.loss_sum) for _, readout, _ in parts)
+    count = sum(float(readout.count) for _, readout, _ in parts)
+    correct, gained = 0.0, 0.0
+    for comparisons, readout, _ in parts:
+        targets = Targets.from_votes(comparisons, cluster=np.zeros(comparisons.num_comparisons), ties=ties)
+        layers = np.asarray(readout.layer_margins, np.float64)
+        correct = correct + np.array([accuracy_terms(layer, targets)[0].sum() for layer in layers])
+        gained = gained + np.array([margin_terms(layer, targets)[0].sum() for layer in layers])
+    accuracy, margin = (correct / max(count, 1e-30)).tolist(), (gained / max(count, 1e-30)).tolist()
+    scores = np.concatenate([np.asarray(readout.scores)[real] for _, readout, real in parts])
+    return {
+        "loss": loss / max(count, 1e-30),
+        "accuracy": accuracy[-1],
+        "margin": margin[-1],
+        "count": count,
+        "layer_margin": margin,
+        "layer_accuracy": accuracy,
+        "min_reward": float(scores.min()),
+        "mean_reward": float(scores.mean(dtype=np.float64)),
+        "max_reward": float(scores.max()),
+    }
+
+
+class MetricsLog:
+    """metrics.jsonl and TensorBoard events of a run.
+
+    Args:
+        directory: of the run.
+        after: the step to resume from; rows of later steps, which will be made again, are cut off.
+    """
+
+    def __init__(self, directory: str | Path, after: int = 0):
+        from tensorboardX import SummaryWriter
+
+        self._path = Path(directory) / "metrics.jsonl"
+        kept = [row for row in read_metrics(directory) if row["step"] <= after]
+        partial = self._path.with_suffix(".partial")
+        partial.write_text("".join(json.dumps(row) + "\n" for row in kept))
+        partial.replace(self._path)
+        self._file = self._path.open("a")
+        self._board = SummaryWriter(str(Path(directory) / "tensorboard"), purge_step=after + 1)
+
+    def write(self, row: dict[str, Any]) -> None:
+        """Add one row; it has a `step`."""
+        self._file.write(json.dumps(row) + "\n")
+        self._file.flush()
+        for name, value in row.items():
+            if isinstance(value, float):
+                self._board.add_scalar(name, value, row["step"])
+
+    def close(self) -> None:
+        """Flush both files."""
+        self._file.close()
+        self._board.close()
+
+
+def read_metrics(directory: str | Path) -> list[dict[str, Any]]:
+    """Rows of a run's metrics.jsonl; a last line that was cut off by a kill is left out.
+
+    Args:
+        directory: of the run.
+
+    Returns:
+        One dict per row; none if there is no file.
+    """
+    path = Path(directory) / "metrics.jsonl"
+    if not path.exists():
+        return []
+    lines = path.read_text().split("\n")
+    return [json.loads(line) for line in lines[:-1]]

@@ -1,0 +1,150 @@
+"""What a run is made from: a model, understood data that is split and tokenised, and their fingerprints."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from typing import Any
+
+import jax
+import numpy as np
+
+from rmjax.comparisons import check_ties
+from rmjax.data import synthetic
+from rmjax.data.buckets import Layout
+from rmjax.data.contract import TextContract
+from rmjax.data.dataset import PreferenceData
+from rmjax.data.formats import read
+from rmjax.data.packing import make_layout
+from rmjax.data.split import Split, split
+from rmjax.data.tokenise import TokenisedData, tokenise
+from rmjax.models.config import ModelConfig
+from rmjax.models.load import RewardModel, load
+from rmjax.models.params import init
+from rmjax.tokenizer import ByteTokenizer
+from rmjax.train.config import DataConfig, TrainConfig
+
+# The demo's trunk: large enough to learn the synthetic world in about a minute on 2 cores.
+TINY = ModelConfig(
+    vocab_size=258,
+    hidden_size=128,
+    intermediate_size=384,
+    num_layers=4,
+    num_heads=4,
+    num_kv_heads=2,
+    head_dim=32,
+    max_positions=1024,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """A model with the data that it is trained and evaluated on."""
+
+    model: RewardModel
+    split: Split
+    train: Layout
+    held_out: Layout
+
+
+def open_model(name: str, seed: int) -> RewardModel:
+    """A model by name; "tiny" is made on the spot.
+
+    Args:
+        name: as in `TrainConfig.model`.
+        seed: of the parameters of "tiny".
+
+    Returns:
+        The model.
+
+    Example:
+        >>> open_model("tiny", seed=0).config.num_layers
+        4
+    """
+    if name == "tiny":
+        return RewardModel(TINY, init(jax.random.key(seed), TINY), ByteTokenizer(), report=("from scratch",))
+    return load(name)
+
+
+def read_data(config: DataConfig) -> PreferenceData:
+    """The file of a configuration, or the synthetic world; ties without a policy are refused here.
+
+    Args:
+        config: what to read.
+
+    Returns:
+        Understood data.
+
+    Raises:
+        DataError: names the row that cannot be understood, or counts the ties.
+
+    Example:
+        >>> read_data(DataConfig(ties="drop")).format
+        'synthetic'
+    """
+    if config.path == "synthetic":
+        data = synthetic.make(synthetic.World()).data
+    else:
+        data = read(config.path, fields=config.fields, texts=config.texts, on_bad_row=config.on_bad_row)
+    check_ties(data.comparisons, config.ties)
+    return data
+
+
+def prepare(config: TrainConfig) -> Prepared:
+    """Everything that a run needs, checked before any long work.
+
+    Args:
+        config: the run.
+
+    Returns:
+        The model, the split with its proof, and the layouts of both parts.
+
+    Raises:
+        DataError: the data cannot be understood or split.
+        CheckpointError: the model's files are damaged or incomplete.
+    """
+    data = read_data(config.data)
+    model = open_model(config.model, config.seed)
+    parts = split(data, {"train": 1 - config.data.held_out, "held_out": config.data.held_out}, config.data.split_seed)
+    layouts = {}
+    for name, part in parts.parts.items():
+        layouts[name] = lay_out(weigh(tokenise(part, model.tokenizer, config.text), config.data), config)
+    return Prepared(model, parts, layouts["train"], layouts["held_out"])
+
+
+def weigh(tokenised: TokenisedData, config: DataConfig) -> TokenisedData:
+    """The same data, weighted so that every `config.unit` counts as one."""
+    comparisons = tokenised.data.comparisons.weigh(config.unit, config.ties)
+    return dataclasses.replace(tokenised, data=dataclasses.replace(tokenised.data, comparisons=comparisons))
+
+
+def lay_out(tokenised: TokenisedData, config: TrainConfig) -> Layout:
+    """Trees and shapes, with rows that divide by the devices that share them."""
+    devices = config.mesh.data * config.mesh.fsdp
+    multiple = int(np.lcm(config.packing.row_multiple, devices))
+    return make_layout(tokenised, dataclasses.replace(config.packing, row_multiple=multiple))
+
+
+def model_fingerprint(model: RewardModel, contract: TextContract) -> str:
+    """A name for the function from text to score: scores under two of them are not on one scale.
+
+    Args:
+        model: parameters, configuration and tokenizer.
+        contract: how text becomes tokens, resolved.
+
+    Returns:
+        The first 16 digits of a SHA-256 over all of them.
+
+    Example:
+        >>> model = open_model("tiny", seed=0)
+        >>> model_fingerprint(model, TextContract()) == model_fingerprint(open_model("tiny", 1), TextContract())
+        False
+    """
+    digest = hashlib.sha256()
+    words: list[Any] = [dataclasses.asdict(model.config), dataclasses.asdict(contract), model.tokenizer.fingerprint()]
+    digest.update(json.dumps(words, sort_keys=True).encode())
+    for path, leaf in jax.tree_util.tree_flatten_with_path(model.params)[0]:
+        digest.update(jax.tree_util.keystr(path).encode())
+        digest.update(np.ascontiguousarray(leaf).tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,188 @@
+"""The law that makes packing trustworthy: packed trees score, lose and learn as the isolated sequences do."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rmjax import Comparisons
+from rmjax.batch import Batch
+from rmjax.data.batches import build, isolated
+from rmjax.data.buckets import PackSpec
+from rmjax.data.contract import TextContract
+from rmjax.data.dataset import PreferenceData
+from rmjax.data.packing import epoch_plan, make_layout
+from rmjax.data.tokenise import TokenisedData
+from rmjax.models import Llama3Scaling, ModelConfig, forward, init
+from rmjax.train.step import loss_and_readout
+from rmjax.train.trainable import split
+
+BASE = ModelConfig(
+    vocab_size=50, hidden_size=32, intermediate_size=48, num_layers=2, num_heads=4, num_kv_heads=2, head_dim=8
+)
+FAMILIES = {
+    "llama": dataclasses.replace(BASE, rope_scaling=Llama3Scaling(8.0, 1.0, 4.0, 16), rope_theta=100.0),
+    "mistral": dataclasses.replace(BASE, family="mistral", sliding_window=5),
+    "qwen2": dataclasses.replace(BASE, family="qwen2", qkv_bias=True),
+    "qwen3": dataclasses.replace(BASE, family="qwen3", qk_norm=True, head_dim=16),
+}
+
+# Lists of token ids per prompt. Every response of a prompt is compared with every other one.
+GROUPS = {
+    "pairs": [[[1, 2, 3, 4], [1, 2, 5, 6, 7]], [[8, 9, 9], [8, 9, 1]], [[3, 4, 4, 5, 6, 6], [3, 4, 7]]],
+    "candidates": [[[1, 2, 3, k, k + 1, *range(10, 10 + k)] for k in range(1, 7)]],
+    "empty prefix": [[[1, 2, 3], [4, 5, 6, 7]]],
+    "prefix of the other": [[[1, 2, 3], [1, 2, 3, 4, 5]], [[6, 7, 8, 9], [6, 7]]],
+    "several rows": [[[1, 2, *range(3 + k, 12 + k)] for k in range(7)]],
+}
+
+
+def make_data(groups):
+    ids = [np.array(text, np.int32) for group in groups for text in group]
+    prompt = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    pairs = [(i, j) for i in range(len(ids)) for j in range(i + 1, len(ids)) if prompt[i] == prompt[j]]
+    first, second = np.array(pairs).T
+    rng = np.random.default_rng(0)
+    votes = rng.integers(0, 4, (2, len(pairs))) + np.array([[1], [0]])
+    comparisons = Comparisons.from_votes(first, second, *votes, prompt=prompt)
+    names = tuple(map(str, range(len(ids))))
+    prompts = tuple(map(str, range(len(groups))))
+    rows, none = np.arange(len(pairs)) + 1, np.zeros(len(pairs), np.float32)
+    data = PreferenceData(prompts, prompts, names, comparisons, rows, none)
+    last = np.array([len(text) - 1 for text in ids], np.int32)
+    return TokenisedData(data, tuple(ids), last, TextContract(), None, "")
+
+
+def make_params(config, dtype):
+    """Every parameter away from its symmetric initial value, so that a missing gradient shows."""
+    params = init(jax.random.key(0), config)
+    leaves, tree = jax.tree.flatten(params)
+    keys = jax.random.split(jax.random.key(1), len(leaves))
+    moved = [x + 0.1 * jax.random.normal(key, x.shape) for x, key in zip(leaves, keys, strict=True)]
+    return jax.tree.unflatten(tree, [x.astype(dtype) for x in moved])
+
+
+@functools.partial(jax.jit, static_argnames=("config", "dtype", "remat"))
+def gradient(params, batch, config, dtype, remat="none"):
+    trained, frozen = split(params, None)
+    (loss, readout), grad = jax.value_and_grad(loss_and_readout, has_aux=True)(
+        trained, frozen, batch, config, dtype=dtype, remat=remat
+    )
+    return loss, readout, grad
+
+
+def packed_results(params, tokenised, config, dtype, lengths=(32,), remat="none"):
+    layout = make_layout(tokenised, PackSpec(lengths=lengths, tokens_per_micro_batch=64))
+    scores = np.full(len(tokenised.ids), np.nan)
+    layers = np.full((config.num_layers + 1, tokenised.data.num_comparisons), np.nan)
+    total, grads = 0.0, None
+    for micro_batch in epoch_plan(layout, seed=0).micro_batches:
+        host = build(layout, micro_batch)
+        loss, readout, grad = gradient(params, host.batch, config, dtype, remat)
+        scores[host.response[host.response >= 0]] = np.asarray(readout.scores)[host.response >= 0]
+        real = host.comparison >= 0
+        layers[:, host.comparison[real]] = np.asarray(readout.layer_margins)[:, real]
+        total, grads = total + float(loss), grad if grads is None else jax.tree.map(jnp.add, grads, grad)
+    return scores, layers, total, grads
+
+
+def isolated_results(params, tokenised, config, dtype):
+    """The reference: every comparison by itself, each side in a row of its own, nothing shared and no padding."""
+    scores, total, grads = np.full(len(tokenised.ids), np.nan), 0.0, None
+    c = tokenised.data.comparisons
+    for e in range(c.num_comparisons):
+        sides = [isolated(tokenised, int(x[e])) for x in (c.first, c.second)]
+        width = max(side.tokens.shape[1] for side in sides)
+
+        def widen(x, value):
+            return np.pad(x, ((0, 0), (0, width - x.shape[1])), constant_values=value)  # noqa: B023
+
+        rows = {
+            name: np.concatenate([widen(getattr(s, name), value) for s in sides])
+            for name, value in (("tokens", 0), ("segment", -1), ("parent", -1), ("depth", 0))
+        }
+        index = np.array([sides[0].score_index[0], width + sides[1].score_index[0]], np.int32)
+        one = Comparisons.from_votes([0], [1], c.wins_first[[e]], c.wins_second[[e]], prompt=[0, 0])
+        loss, readout, grad = gradient(params, Batch(score_index=index, comparisons=one, **rows), config, dtype)
+        scores[[c.first[e], c.second[e]]] = readout.scores
+        total, grads = total + float(loss), grad if grads is None else jax.tree.map(jnp.add, grads, grad)
+    return scores, total, grads
+
+
+def relative(a, b):
+    """Difference of two arrays by the norm of the second."""
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    return np.linalg.norm(a - b) / np.linalg.norm(b)
+
+
+def assert_same(packed, reference, bound):
+    scores, layers, total, grads = packed
+    expected_scores, expected_total, expected_grads = reference
+    assert relative(scores, expected_scores) < bound
+    assert abs(total - expected_total) < bound * abs(expected_total)
+    assert np.isfinite(layers).all()
+    for (path, grad), expected in zip(
+        jax.tree_util.tree_flatten_with_path(grads)[0], jax.tree.leaves(expected_grads), strict=True
+    ):
+        assert np.linalg.norm(expected) > 0, path
+        assert relative(grad, expected) < bound, path
+
+
+@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
+def test_packed_trees_equal_isolated_sequences_in_float32(groups):
+    tokenised, params = make_data(groups), make_params(BASE, jnp.float32)
+    packed = packed_results(params, tokenised, BASE, jnp.float32)
+    assert_same(packed, isolated_results(params, tokenised, BASE, jnp.float32), 1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_equals_isolated_sequences_in_float64(family, x64):
+    config = FAMILIES[family]
+    tokenised = make_data([group for groups in GROUPS.values() for group in groups])
+    params = make_params(config, jnp.float64)
+    packed = packed_results(params, tokenised, config, jnp.float64)
+    assert_same(packed, isolated_results(params, tokenised, config, jnp.float64), 1e-10)
+
+
+@pytest.mark.parametrize("remat", ["all", "attn_out,mlp_hidden"])
+def test_what_is_recomputed_changes_nothing(remat):
+    tokenised, params = make_data(GROUPS["pairs"]), make_params(BASE, jnp.float32)
+    plain, again = (packed_results(params, tokenised, BASE, jnp.float32, remat=r) for r in ("none", remat))
+    assert_same(again, (plain[0], plain[2], plain[3]), 1e-6)
+
+
+def test_the_last_layer_margin_is_the_margin_of_the_scores():
+    tokenised, params = make_data(GROUPS["candidates"]), make_params(BASE, jnp.float32)
+    scores, layers, _, _ = packed_results(params, tokenised, BASE, jnp.float32)
+    c = tokenised.data.comparisons
+    np.testing.assert_allclose(layers[-1], (scores[c.first] - scores[c.second]).astype(np.float32), rtol=0, atol=2e-6)
+
+
+def test_texts_that_end_in_one_token_start_with_a_margin_of_zero():
+    # The state at depth 0 is the embedding of the scored token alone.
+    tokenised, params = make_data([[[1, 2, 3, 9], [1, 5, 9], [1, 9]]]), make_params(BASE, jnp.float32)
+    _, layers, _, _ = packed_results(params, tokenised, BASE, jnp.float32)
+    assert (layers[0] == 0).all()
+    assert (layers[-1] != 0).all()
+
+
+def test_one_real_token_more_changes_the_score_and_padding_does_not():
+    params = make_params(BASE, jnp.float32)
+    text = [1, 2, 3, 4]
+    scores = []
+    for groups in ([[text, [5]]], [[text, [5]], [[6, 7], [8]]], [[[*text, 4], [5]]]):
+        scores.append(packed_results(params, make_data(groups), BASE, jnp.float32)[0][0])
+    assert scores[0] == pytest.approx(scores[1], rel=1e-6)
+    assert abs(scores[0] - scores[2]) > 1e-3
+
+
+def test_without_a_tap_and_with_one_that_does_nothing_the_scores_are_bitwise_the_same():
+    tokenised, params = make_data(GROUPS["pairs"]), make_params(BASE, jnp.float32)
+    layout = make_layout(tokenised, PackSpec(lengths=(32,), tokens_per_micro_batch=64))
+    batch = build(layout, epoch_plan(layout, seed=0).micro_batches[0]).batch
+    plain = jax.jit(lambda p: forward(p, batch, BASE).scores)(params)
+    tapped = jax.jit(lambda p: forward(p, batch, BASE, tap=lambda site, layer, x: (x, None)).scores)(params)
+    np.testing.assert_array_equal(plain, tapped)
