@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from rmjax.data.dataset import PreferenceData, subset
+from rmjax.data.groups import group_of_comparison, group_sizes, groups
 from rmjax.data.proof import SplitProof, prove, same_text
 from rmjax.errors import DataError
 
@@ -23,48 +24,6 @@ class Split:
     groups: int  # that cannot be divided
     largest_group: float  # its share of the comparisons
     warnings: tuple[str, ...] = ()
-
-
-def groups(data: PreferenceData) -> np.ndarray:
-    """Number the groups of prompts that a split must not divide.
-
-    Two prompts are in one group if their texts, their sources or the texts of any of their responses are the same
-    (by `same_text`), or if a chain of such prompts joins them.
-
-    Args:
-        data: the judged pairs.
-
-    Returns:
-        The group of every prompt, int [P]; groups are numbered in order of their first prompt.
-
-    Example:
-        >>> from rmjax import Comparisons
-        >>> pairs = Comparisons.from_pairs([0, 2], [1, 3], prompt=[0, 0, 1, 1])
-        >>> texts = ("yes", "no", "maybe", "no ")
-        >>> data = PreferenceData(("p", "q"), ("p", "q"), texts, pairs, np.array([1, 2]), np.zeros(2, np.float32))
-        >>> groups(data)
-        array([0, 0])
-    """
-    parent = list(range(len(data.prompts)))
-
-    def root(p: int) -> int:
-        while parent[p] != p:
-            parent[p] = p = parent[parent[p]]
-        return p
-
-    first_with: dict[tuple[str, str], int] = {}
-    named = [(p, "prompt", same_text(text)) for p, text in enumerate(data.prompts)]
-    named += [(p, "source", source) for p, source in enumerate(data.sources)]
-    named += [
-        (p, "response", same_text(text))
-        for p, text in zip(data.comparisons.prompt.tolist(), data.responses, strict=True)
-    ]
-    for p, kind, key in named:
-        one, other = root(p), root(first_with.setdefault((kind, key), p))
-        # The smaller number becomes the root, which makes the numbering below that of first prompts.
-        parent[max(one, other)] = min(one, other)
-    _, number = np.unique([root(p) for p in range(len(parent))], return_inverse=True)
-    return number
 
 
 def split(data: PreferenceData, fractions: Mapping[str, float], seed: int = 0) -> Split:
@@ -99,13 +58,13 @@ def split(data: PreferenceData, fractions: Mapping[str, float], seed: int = 0) -
             "fractions are positive and sum to 1", dict(fractions), 'Give for example {"train": 0.8, "test": 0.2}.'
         )
     group = groups(data)
-    size = _sizes(data, group)
+    size = group_sizes(data, group)
     missing = np.array(list(fractions.values())) * data.num_comparisons
     part_of = np.zeros(len(size), np.int64)
     for g in _shuffled(data, group, seed):
         part_of[g] = np.argmax(missing)
         missing[part_of[g]] -= size[g]
-    of_edge = part_of[_group_of_edge(data, group)]
+    of_edge = part_of[group_of_comparison(data, group)]
     parts = {name: subset(data, of_edge == i) for i, name in enumerate(fractions)}
     for name, part in parts.items():
         if part.num_comparisons == 0:
@@ -152,7 +111,7 @@ def group_folds(data: PreferenceData, folds: int, seed: int = 0) -> np.ndarray:
         [0, 1]
     """
     group = groups(data)
-    size = _sizes(data, group)
+    size = group_sizes(data, group)
     if not 2 <= folds <= len(size):
         raise DataError(
             "there are 2 folds or more, and at least one group for each",
@@ -167,16 +126,7 @@ def group_folds(data: PreferenceData, folds: int, seed: int = 0) -> np.ndarray:
         fold_of[g] = np.argmin(np.where(open_, filled, np.iinfo(np.int64).max))
         held[fold_of[g]] += 1
         filled[fold_of[g]] += size[g]
-    return fold_of[_group_of_edge(data, group)]
-
-
-def _group_of_edge(data: PreferenceData, group: np.ndarray) -> np.ndarray:
-    return group[data.comparisons.prompt[data.comparisons.first]]
-
-
-def _sizes(data: PreferenceData, group: np.ndarray) -> np.ndarray:
-    """Comparisons per group."""
-    return np.bincount(_group_of_edge(data, group), minlength=int(group.max(initial=-1)) + 1)
+    return fold_of[group_of_comparison(data, group)]
 
 
 def _shuffled(data: PreferenceData, group: np.ndarray, seed: int) -> list[int]:

@@ -42,21 +42,6 @@ def tangled(draw, least=2):
     return rows
 
 
-def connected(rows):
-    """Groups by another method: join rows that have a key in common until nothing changes."""
-    keys = [
-        {("p", same_text(p)), ("s", s), ("r", same_text(one)), ("r", same_text(other))} for p, s, one, other in rows
-    ]
-    number = list(range(len(rows)))
-    for _ in rows:
-        for i, mine in enumerate(keys):
-            number[i] = min(number[j] for j, others in enumerate(keys) if mine & others)
-            for j, others in enumerate(keys):
-                if mine & others:
-                    number[j] = number[i]
-    return number
-
-
 def identity(data):
     """What the comparisons say, whatever their order."""
     c = data.comparisons
@@ -64,14 +49,6 @@ def identity(data):
         (data.prompts[c.prompt[i]], data.sources[c.prompt[i]], data.responses[i], data.responses[j])
         for i, j in zip(c.first, c.second)
     )
-
-
-@given(tangled())
-def test_groups_are_those_of_a_plain_search(rows):
-    data = assembled(rows)
-    mine = groups(data)[data.comparisons.prompt[data.comparisons.first]]
-    other = np.array(connected(rows))
-    np.testing.assert_array_equal(mine[:, None] == mine, other[:, None] == other)
 
 
 @given(tangled(), SEEDS)
