@@ -5,31 +5,16 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from rmjax.data.dataset import PreferenceData, Text
 from rmjax.errors import DataError
 
+if TYPE_CHECKING:
+    from rmjax.tokenizer import Tokenizer
+
 # How a tokenizer without a chat template reads messages: the plain transcript of the HH data.
 _TRANSCRIPT = {"user": "Human", "assistant": "Assistant", "system": "System"}
-
-
-class TextTokenizer(Protocol):
-    """What the contract asks of a tokenizer."""
-
-    @property
-    def bos_id(self) -> int | None: ...  # noqa: D102
-    @property
-    def eos_id(self) -> int | None: ...  # noqa: D102
-    @property
-    def pad_id(self) -> int | None: ...  # noqa: D102
-    @property
-    def chat_template(self) -> str | None: ...  # noqa: D102
-    def encode(self, text: str) -> list[int]: ...  # noqa: D102
-    def decode(self, ids: Sequence[int]) -> str: ...  # noqa: D102
-    def render(self, messages: Any, date_string: str) -> str: ...  # noqa: D102
-    def fingerprint(self) -> str: ...  # noqa: D102
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +44,7 @@ class TextContract:
     score_token: Literal["last", "hf"] = "last"
 
 
-def resolve(contract: TextContract, data: PreferenceData, tokenizer: TextTokenizer) -> TextContract:
+def resolve(contract: TextContract, data: PreferenceData, tokenizer: Tokenizer) -> TextContract:
     """Replace what is "auto" by what it comes to for these data and this tokenizer.
 
     Guarantees: resolving twice changes nothing, so a checkpoint that stores the result gives every later file the
@@ -98,7 +83,7 @@ def resolve(contract: TextContract, data: PreferenceData, tokenizer: TextTokeniz
     separator = ("" if implicit else "\n\n") if contract.separator == "auto" else contract.separator
     add_bos, add_eos = contract.add_bos, contract.add_eos
     if add_bos == "auto" and raw:
-        add_bos = bool(getattr(tokenizer, "add_bos", False))
+        add_bos = tokenizer.add_bos
     if add_eos == "auto":
         add_eos = raw and tokenizer.eos_id is not None
     for name, wanted, token in (("BOS", add_bos is True, tokenizer.bos_id), ("EOS", add_eos is True, tokenizer.eos_id)):
@@ -109,7 +94,7 @@ def resolve(contract: TextContract, data: PreferenceData, tokenizer: TextTokeniz
     )
 
 
-def render(prompt: Text, response: Text | None, tokenizer: TextTokenizer, contract: TextContract) -> str:
+def render(prompt: Text, response: Text | None, tokenizer: Tokenizer, contract: TextContract) -> str:
     """The exact text of a prompt and an answer.
 
     Args:
@@ -131,15 +116,16 @@ def render(prompt: Text, response: Text | None, tokenizer: TextTokenizer, contra
         if response is None:
             return prompt
         return prompt + contract.separator + response if prompt else response
-    messages = [*_messages(prompt, "user"), *_messages(response or (), "assistant")]
+    messages = _messages(prompt, "user") if prompt else []
+    if response is not None:
+        messages += _messages(response, "assistant")
     if contract.template == "chat":
-        return tokenizer.render(
-            [{"role": role, "content": content} for role, content in messages], contract.date_string
-        )
+        turns = [{"role": role, "content": content} for role, content in messages]
+        return tokenizer.render(turns, contract.date_string)
     return "".join(f"\n\n{_TRANSCRIPT.get(role, role)}: {content}" for role, content in messages)
 
 
-def fingerprint(contract: TextContract, tokenizer: TextTokenizer) -> str:
+def fingerprint(contract: TextContract, tokenizer: Tokenizer) -> str:
     """What a checkpoint stores to refuse scoring under other ids.
 
     Args:

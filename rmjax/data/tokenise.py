@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from rmjax.comparisons import Comparisons
-from rmjax.data.contract import TextContract, TextTokenizer, fingerprint, render, resolve
-from rmjax.data.dataset import PreferenceData, Text, subset
+from rmjax.data.contract import TextContract, fingerprint, render, resolve
+from rmjax.data.dataset import PreferenceData, Text, plain, subset
 from rmjax.data.truncation import shorten
 from rmjax.errors import DataError
+
+if TYPE_CHECKING:
+    from rmjax.tokenizer import Tokenizer
 
 _SHOWN = 5  # rows named in a report
 
@@ -41,6 +45,7 @@ class TokeniseReport:
     left_out: Count  # not kept, for being too long
     became_identical: Count  # not kept: both sides have the same ids
     score_rules_disagree: Count  # `last` and `hf` would score another token of a side
+    special_strings: Count  # a text of the file spells a special token, and is read as one
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,7 +67,7 @@ class TokenisedData:
 
 def tokenise(
     data: PreferenceData,
-    tokenizer: TextTokenizer,
+    tokenizer: Tokenizer,
     contract: TextContract | None = None,
     *,
     on_empty_answer: Literal["bad", "keep"] = "bad",
@@ -100,7 +105,7 @@ def tokenise(
         )
     prompt_of = np.asarray(data.comparisons.prompt).tolist()
     texts = [render(data.prompts[p], text, tokenizer, contract) for p, text in zip(prompt_of, data.responses)]
-    framed = [_frame(ids, tokenizer, contract) for ids in _encode(texts, tokenizer)]
+    framed = [_frame(ids, tokenizer, contract) for ids in tokenizer.encode_batch(texts)]
 
     def encode_prompt(prompt: int) -> np.ndarray:
         text = render(data.prompts[prompt], None, tokenizer, contract)
@@ -129,7 +134,7 @@ def tokenise(
         responses=len(used),
         comparisons=kept.num_comparisons,
         tokens=sum(len(ids[n]) for n in used),
-        begin_with_bos=sum(tokenizer.bos_id is not None and ids[n][0] == tokenizer.bos_id for n in used),
+        begin_with_bos=sum(tokenizer.bos_id is not None and bool(ids[n][0] == tokenizer.bos_id) for n in used),
         double_bos=count(_judged(data, [n for n, f in enumerate(framed) if f.double_bos])),
         eos_appended=sum(framed[n].eos_appended for n in used),
         over_limit=count(over),
@@ -137,6 +142,7 @@ def tokenise(
         left_out=count(~keep),
         became_identical=count(same),
         score_rules_disagree=count(_judged(data, used[last != hf])),
+        special_strings=count(_judged(data, _spell_specials(data, tokenizer))),
     )
     return TokenisedData(
         data=kept,
@@ -180,7 +186,7 @@ class _Framed(NamedTuple):
     eos_appended: bool
 
 
-def _frame(ids: Sequence[int], tokenizer: TextTokenizer, contract: TextContract) -> _Framed:
+def _frame(ids: Sequence[int], tokenizer: Tokenizer, contract: TextContract) -> _Framed:
     text, double_bos = _begin(np.array(ids, np.int32), tokenizer, contract)
     eos = tokenizer.eos_id
     if contract.add_eos is not True or eos is None or (len(text) and text[-1] == eos):
@@ -188,7 +194,7 @@ def _frame(ids: Sequence[int], tokenizer: TextTokenizer, contract: TextContract)
     return _Framed(np.append(text, np.int32(eos)), double_bos, True)
 
 
-def _begin(ids: np.ndarray, tokenizer: TextTokenizer, contract: TextContract) -> tuple[np.ndarray, bool]:
+def _begin(ids: np.ndarray, tokenizer: Tokenizer, contract: TextContract) -> tuple[np.ndarray, bool]:
     """One BOS or none at the beginning, and whether there were two."""
     bos = tokenizer.bos_id
     if bos is None:
@@ -200,16 +206,20 @@ def _begin(ids: np.ndarray, tokenizer: TextTokenizer, contract: TextContract) ->
     return text, found + added > 1
 
 
-def _encode(texts: Sequence[str], tokenizer: TextTokenizer) -> list[Sequence[int]]:
-    """Ids of every text; all at once where the tokenizer can."""
-    batch = getattr(tokenizer, "encode_batch", None)
-    return batch(texts) if batch is not None else [tokenizer.encode(text) for text in texts]
-
-
 def _says_something(text: Text) -> bool:
     """Whether an answer has a visible character; of messages, whether the last one has."""
     content = text if isinstance(text, str) else text[-1][1] if text else ""
     return bool(content.strip())
+
+
+def _spell_specials(data: PreferenceData, tokenizer: Tokenizer) -> list[int]:
+    """Responses that contain a special string, or whose prompt does."""
+    if not tokenizer.special_strings:
+        return []
+    special = re.compile("|".join(map(re.escape, tokenizer.special_strings)))
+    prompts = [bool(special.search(plain(text))) for text in data.prompts]
+    prompt_of = np.asarray(data.comparisons.prompt).tolist()
+    return [n for n, text in enumerate(data.responses) if prompts[prompt_of[n]] or special.search(plain(text))]
 
 
 def _judged(data: PreferenceData, responses: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -224,29 +234,14 @@ def _rows(data: PreferenceData, comparisons: np.ndarray) -> np.ndarray:
     return data.rows[comparisons]
 
 
-class _Characters:
-    """Characters as ids, for examples."""
+def example_parts() -> tuple[PreferenceData, Tokenizer]:
+    """One pair and a tokenizer of bytes, for the examples in docstrings."""
+    from rmjax.tokenizer import ByteTokenizer
 
-    bos_id, eos_id, pad_id, chat_template = None, 0, None, None
-
-    def encode(self, text: str) -> list[int]:
-        return [ord(character) for character in text]
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return "".join(map(chr, ids))
-
-    def render(self, messages, date_string: str) -> str:
-        raise NotImplementedError
-
-    def fingerprint(self) -> str:
-        return "characters"
-
-
-def example_parts() -> tuple[PreferenceData, TextTokenizer]:
-    """One pair and a tokenizer of characters, for the examples in docstrings."""
     pair = Comparisons.from_pairs([0], [1], prompt=[0, 0])
     texts = ("2 + 2?",), ("sums",), ("4", "four")
-    return PreferenceData(*texts, pair, rows=np.array([1]), abstentions=np.zeros(1, np.float32)), _Characters()
+    data = PreferenceData(*texts, pair, rows=np.array([1]), abstentions=np.zeros(1, np.float32))
+    return data, ByteTokenizer()
 
 
 def example() -> TokenisedData:

