@@ -27,11 +27,16 @@ class PackSpec:
         8
     """
 
-    lengths: tuple[int, ...] = (256, 512, 1024)  # of rows, ascending, at most 4
+    lengths: tuple[int, ...] = (256, 512, 1024)
+    """Tokens in a row, ascending, at most 4."""
     tokens_per_micro_batch: int = 2048
-    min_fill: float = 0.85  # a longer row is taken where a shorter one would stay emptier than this
-    pool: int = 128  # prompts among which a row finds its content
-    row_multiple: int = 1  # the rows of a micro-batch divide by this: the devices that share them
+    """Positions of a micro-batch; more only where one prompt needs more."""
+    min_fill: float = 0.85
+    """A longer row is taken where a shorter one would stay emptier than this."""
+    pool: int = 128
+    """Prompts among which a row finds its content."""
+    row_multiple: int = 1
+    """The rows of a micro-batch divide by this: the number of devices that share them."""
 
     def __post_init__(self):
         ascending = all(a < b for a, b in zip(self.lengths, self.lengths[1:]))

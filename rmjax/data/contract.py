@@ -28,20 +28,26 @@ class TextContract:
         'keep_response'
     """
 
-    template: Literal["auto", "chat", "raw"] = "auto"  # auto: chat where there is a template and a separate prompt
-    # Raw text only: what stands between prompt and answer. "auto" is nothing where the file had whole dialogues, of
-    # which the prompt was cut off, and a blank line where it had a prompt of its own.
+    template: Literal["auto", "chat", "raw"] = "auto"
+    """The tokenizer's chat template, or raw text. "auto": chat where there is a template and the file has prompts of
+    their own; whole dialogues, of which the prompt was cut off, stay as they are."""
     separator: str = "auto"
-    date_string: str = "26 Jul 2024"  # the day that a template sees, so that scores do not change overnight
-    add_bos: Literal["auto"] | bool = "auto"  # auto: as the template writes it; raw text: as the tokenizer wants it
-    add_eos: Literal["auto"] | bool = "auto"  # auto: a raw text ends in it, a template ends as it wants
-    max_length: int = 1024  # tokens
-    # keep_response: cut the beginning of the prompt, as much for every answer to it, and keep answers whole; where
-    # an answer does not fit, its comparisons are left out. drop: leave out what is too long. error: refuse it.
+    """Raw text only: what stands between prompt and answer. "auto": nothing in whole dialogues, else a blank line."""
+    date_string: str = "26 Jul 2024"
+    """The day that a template is told, so that scores do not change overnight."""
+    add_bos: Literal["auto"] | bool = "auto"
+    """Begin every text with one BOS, or with none. "auto": as the template writes it, or as the tokenizer wants it."""
+    add_eos: Literal["auto"] | bool = "auto"
+    """End every text with EOS. "auto": raw text does, a template ends as it wants."""
+    max_length: int = 1024
+    """Tokens of a prompt with an answer."""
     truncation: Literal["keep_response", "drop", "error"] = "keep_response"
-    # last: the last token of the text. hf: the rightmost token that is not the pad token, which is what models that
-    # were trained with transformers' *ForSequenceClassification expect.
+    """What is done with longer texts. "keep_response": cut the beginning of the prompt, as much for every answer to
+    it, and keep answers whole; where an answer does not fit, its comparisons are left out. "drop": leave out all
+    comparisons with a longer side. "error": refuse the file."""
     score_token: Literal["last", "hf"] = "last"
+    """Which token is scored. "last": the last of the text. "hf": the rightmost that is not the pad token, for models
+    that were trained with the sequence classifiers of transformers."""
 
 
 def resolve(contract: TextContract, data: PreferenceData, tokenizer: Tokenizer) -> TextContract:
