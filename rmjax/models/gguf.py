@@ -1,0 +1,160 @@
+"""What a GGUF file says in its own names: configuration and weights, turned into the ecosystem's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from rmjax.errors import CheckpointError
+from rmjax.models.config import Family, ModelConfig
+from rmjax.models.gguf_format import GGUFFile
+
+_FAMILIES = ("llama", "qwen2", "qwen3")  # Mistral files call themselves llama
+_TRUNK = {
+    "token_embd.weight": "model.embed_tokens.weight",
+    "output_norm.weight": "model.norm.weight",
+    "output.weight": "lm_head.weight",
+}
+_LAYER = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+
+
+def config_from_gguf(file: GGUFFile) -> ModelConfig:
+    """The decoder that a file's metadata describe.
+
+    Args:
+        file: opened.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        CheckpointError: another architecture or rotary scaling, or metadata that are missing.
+    """
+    family = file.metadata.get("general.architecture")
+    if family not in _FAMILIES:
+        raise _unknown("general.architecture", family, _FAMILIES)
+
+    def get(key: str, *default: Any) -> Any:
+        value = file.metadata.get(f"{family}.{key}", *default)
+        if value is None and not default:
+            raise CheckpointError(
+                "the file's metadata lack a key", {"key": f"{family}.{key}"}, "Convert the model to GGUF again."
+            )
+        return value
+
+    if (scaling := get("rope.scaling.type", "none")) != "none" or "rope_freqs.weight" in file:
+        raise _unknown("rope scaling", scaling if scaling != "none" else "rope_freqs.weight", ("none",))
+    heads, hidden = get("attention.head_count"), get("embedding_length")
+    head_dim = get("attention.key_length", hidden // heads)
+    if (rotated := get("rope.dimension_count", head_dim)) != head_dim:
+        raise _unknown("rope.dimension_count", rotated, (head_dim,))
+    has = lambda name: f"blk.0.{name}" in file  # noqa: E731
+    return ModelConfig(
+        family=cast(Family, family),
+        vocab_size=file.shape("token_embd.weight")[0] if "token_embd.weight" in file else get("vocab_size"),
+        hidden_size=hidden,
+        intermediate_size=get("feed_forward_length"),
+        num_layers=get("block_count"),
+        num_heads=heads,
+        num_kv_heads=get("attention.head_count_kv", heads),
+        head_dim=head_dim,
+        # The format keeps float32; the model was trained with the decimal number.
+        norm_eps=_decimal(get("attention.layer_norm_rms_epsilon")),
+        rope_theta=get("rope.freq_base", 10_000.0),
+        qkv_bias=has("attn_q.bias"),
+        o_bias=has("attn_output.bias"),
+        mlp_bias=has("ffn_up.bias"),
+        qk_norm=has("attn_q_norm.weight"),
+        sliding_window=get("attention.sliding_window", None),
+        tie_embeddings="output.weight" not in file,
+        max_positions=get("context_length", 2048),
+    )
+
+
+class GGUFTensors(Mapping[str, np.ndarray]):
+    """A file's tensors under the ecosystem's names and in its order of rows.
+
+    Guarantees: the query and key rows of a llama file are put back in order. The format interleaves the two halves
+    that rotary embeddings turn against each other, for llama alone.
+    """
+
+    def __init__(self, file: GGUFFile, config: ModelConfig):
+        self._file, self._config = file, config
+        self._theirs = {ecosystem_name(name): name for name in file}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        tensor = self._file[self._theirs[name]]
+        if self._config.family != "llama" or not (match := re.search(r"\.([qk])_proj\.", name)):
+            return tensor
+        return halves_from_pairs(tensor, self._config.num_heads if match[1] == "q" else self._config.num_kv_heads)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._theirs)
+
+    def __len__(self) -> int:
+        return len(self._theirs)
+
+
+def ecosystem_name(name: str) -> str:
+    """A tensor's name in safetensors files; names that GGUF does not define stay as they are.
+
+    Args:
+        name: in the GGUF file.
+
+    Returns:
+        The other name.
+
+    Example:
+        >>> ecosystem_name("blk.3.attn_output.weight")
+        'model.layers.3.self_attn.o_proj.weight'
+    """
+    match = re.fullmatch(r"blk\.(\d+)\.(\w+)\.(weight|bias)", name)
+    if match and match[2] in _LAYER:
+        return f"model.layers.{match[1]}.{_LAYER[match[2]]}.{match[3]}"
+    return _TRUNK.get(name, name)
+
+
+def halves_from_pairs(rows: np.ndarray, heads: int) -> np.ndarray:
+    """Rows of every head from the order (0, K/2, 1, K/2 + 1, ...) to 0, 1, ..., K - 1.
+
+    Args:
+        rows: [heads * K, ...].
+        heads: how many.
+
+    Returns:
+        The rows in order.
+
+    Example:
+        >>> halves_from_pairs(np.array([0, 2, 1, 3]), heads=1)
+        array([0, 1, 2, 3])
+    """
+    pairs = rows.reshape(heads, -1, 2, *rows.shape[1:])
+    return np.swapaxes(pairs, 1, 2).reshape(rows.shape)
+
+
+def _decimal(value: float) -> float:
+    """The shortest decimal number that is this float32."""
+    return float(str(np.float32(value)))
+
+
+def _unknown(key: str, value: Any, known: tuple[Any, ...]) -> CheckpointError:
+    return CheckpointError(
+        "the GGUF file asks for what is not computed here",
+        {key: value, "known": ", ".join(map(str, known))},
+        "Load the model from a directory of safetensors, or use one of the known kinds.",
+    )

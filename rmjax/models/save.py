@@ -1,0 +1,66 @@
+"""A reward model as the ecosystem's files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from safetensors.numpy import save_file
+
+from rmjax.errors import CheckpointError
+from rmjax.models.hf_config import config_to_hf
+from rmjax.models.load import RewardModel
+from rmjax.models.weights import export_tensors
+
+
+def save(directory: str | Path, model: RewardModel) -> None:
+    """Write a model that `load` and transformers' AutoModelForSequenceClassification open.
+
+    Guarantees: `load` gives the same bits. transformers gives one logit, which is the score at the last token that is
+    not its pad token; the bias of a head, which it does not read, moves all scores by one constant and no margin.
+
+    Args:
+        directory: made where it does not exist.
+        model: parameters of any float dtype are written as float32.
+
+    Raises:
+        CheckpointError: the directory already holds sharded weights, or no family has this combination of parts.
+
+    Example:
+        >>> import tempfile
+        >>> import jax
+        >>> from rmjax.models import ModelConfig, init
+        >>> from rmjax.models.load import load
+        >>> from rmjax.models.weights import LoadReport
+        >>> from rmjax.tokenizer import ByteTokenizer
+        >>> config = ModelConfig(
+        ...     vocab_size=258,
+        ...     hidden_size=64,
+        ...     intermediate_size=128,
+        ...     num_layers=2,
+        ...     num_heads=4,
+        ...     num_kv_heads=2,
+        ...     head_dim=16,
+        ... )
+        >>> report = LoadReport("here", "none", "new head", 0, (), {})
+        >>> model = RewardModel(config, init(jax.random.key(0), config), ByteTokenizer(), report)
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     save(directory, model)
+        ...     load(directory).config == config
+        True
+    """
+    folder = Path(directory)
+    tokenizer = model.tokenizer
+    ids = {"bos_token_id": tokenizer.bos_id, "eos_token_id": tokenizer.eos_id, "pad_token_id": tokenizer.pad_id}
+    raw = config_to_hf(model.config, **ids)
+    if list(folder.glob("model.safetensors.index.json")):
+        raise CheckpointError(
+            "the directory already holds the weights of a sharded model",
+            {"directory": folder},
+            "Save into a directory of its own: readers would not know which weights are meant.",
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    # transformers asks for this word before it reads the file.
+    save_file(export_tensors(model.params, model.config), folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(raw, indent=2) + "\n", "utf-8")
+    tokenizer.save(folder)
