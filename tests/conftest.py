@@ -1,0 +1,48 @@
+"""The test house: strict numerics, eight virtual devices, and one place for what Hypothesis does."""
+
+import os
+import pathlib
+
+import jax
+import pytest
+from hypothesis import settings
+
+jax.config.update("jax_num_cpu_devices", 8)  # before any device is used: meshes are tested on one machine
+# Without these, margins of shape [4] and [4, 1] make a loss of shape [4, 4], and bfloat16 creeps in unseen.
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+# No deadline: the first example compiles, the others take a thousandth of that.
+settings.register_profile("dev", max_examples=50, deadline=None, print_blob=True)
+settings.register_profile("ci", max_examples=50, deadline=None, print_blob=True, derandomize=True, database=None)
+settings.register_profile("deep", max_examples=2_000, deadline=None, print_blob=True)
+PROFILE = os.environ.get("RMJAX_PROFILE", "ci" if os.environ.get("CI") else "dev")
+settings.load_profile(PROFILE)
+
+# Public preference data lie beside the project, or where this says. Tests that read them skip without them.
+os.environ.setdefault("RMJAX_SHARED", str(pathlib.Path(__file__).parents[2] / "shared"))
+
+
+def pytest_collection_modifyitems(config, items):
+    """Skip long runs unless they are asked for, by `RMJAX_PROFILE=deep` or `-m deep`."""
+    if PROFILE == "deep" or "deep" in config.option.markexpr:
+        return
+    for item in items:
+        if "deep" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="a long run: `make test-deep` asks for it"))
+
+
+@pytest.fixture
+def x64():
+    """Run one test in float64. The setting is never global; a property enters `jax.enable_x64()` itself."""
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The folder of public preference data and reference numbers; skips where it is absent."""
+    folder = pathlib.Path(os.environ["RMJAX_SHARED"])
+    if not folder.is_dir():
+        pytest.skip(f"no reference material at {folder}")
+    return folder
