@@ -21,11 +21,12 @@ from rmjax.diagnostics.metrics import (
     negative_log_likelihood,
 )
 from rmjax.diagnostics.settling import Settling, settled_layer, settling_curve
-from rmjax.diagnostics.summary import Summary, as_json, summarise
+from rmjax.diagnostics.summary import Counts, Scores, Summary, as_json, summarise
 
 __all__ = [
     "Agreement",
     "Ceiling",
+    "Counts",
     "Estimate",
     "Evaluation",
     "LengthBaseline",
@@ -33,6 +34,7 @@ __all__ = [
     "Provenance",
     "Reliability",
     "ReliabilityBin",
+    "Scores",
     "Settling",
     "Summary",
     "SwapCheck",

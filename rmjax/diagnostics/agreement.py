@@ -105,7 +105,7 @@ def vote_agreement(
         >>> result.two_votes_decided.value, result.vote_and_rest.count
         (0.7333333333333333, 9.0)
         >>> vote_agreement([[1, 0, 0], [0, 1, 0]], cluster=[0, 1]).reason
-        'no item has two votes, so the agreement of annotators was not measured'
+        'no pair has two votes'
     """
     counts = _counts(votes)
     member = np.asarray(cluster)
@@ -124,11 +124,11 @@ def vote_agreement(
     two_votes_decided = share(same, _pairs(decided))
     ceiling, reason = None, ""
     if two_votes is None:
-        reason = "no item has two votes, so the agreement of annotators was not measured"
+        reason = "no pair has two votes"
     elif two_votes_decided is None:
-        reason = "no item has two votes that are not ties, so there is no ceiling"
+        reason = "no pair has two votes that are not ties"
     elif selected:
-        reason = "the set was filtered by agreement, so its agreement puts no ceiling on accuracy"
+        reason = "the pairs were selected by agreement"
     else:
         ceiling = ceiling_bounds(two_votes_decided)
     return Agreement(

@@ -39,7 +39,8 @@ class Reliability:
 
     bins: tuple[ReliabilityBin, ...]
     error: float  # expected calibration error: mean absolute gap, weighted by votes
-    noise_floor: float  # what a perfectly calibrated model would show on this sample
+    noise_floor: float  # what a perfectly calibrated model would show on this sample, on average
+    noise_upper: float  # what 1 in 20 perfectly calibrated models would exceed
     design_effect: float  # how much less the votes say than as many independent ones
     squared_error: float  # mean squared gap with the noise taken out; may be negative
     squared_error_share: float  # share of the votes in bins of at least 2 clusters, which that number needs
@@ -96,7 +97,8 @@ def reliability(margins: ArrayLike, targets: Targets, *, num_bins: int = 10) -> 
     0 with $s_b^2 = D\,\sum_e w_e^2 n_e\,p_e(1-p_e) / W_b^2$. It is a closed form and not a simulation: expectations
     add whatever the dependence between bins, and the normal is within 1 % from about 5 votes a bin. The design effect
     $D \ge 1$ is the cluster-robust variance of the observed shares over that of as many independent votes: votes of
-    one prompt are not independent, and a floor that forgets it calls noise miscalibration.
+    one prompt are not independent, and a floor that forgets it calls noise miscalibration. `noise_upper` is the 95 %
+    point of the same sum, for bins that are independent, from 10,000 seeded draws.
 
     The squared error takes from every squared gap its cluster-robust variance, so that it is 0 on average for a
     calibrated model; with one vote a cluster and equal predictions in a bin that is
@@ -153,10 +155,13 @@ def reliability(margins: ArrayLike, targets: Targets, *, num_bins: int = 10) -> 
     design_effect = max(design_effect, 1.0) if np.isfinite(design_effect) else 1.0
     noise = np.sqrt(design_effect * independent)
     bins = [dataclasses.replace(b.bin, noise=float(s)) for b, s in zip(upper, noise)]
+    share = np.where(seen, counts * noise, 0) / max(counts.sum(), np.finfo(float).tiny)
+    draws = np.abs(np.random.default_rng(0).standard_normal((10_000, half))) @ share
     return Reliability(
         bins=(*(_mirror(b) for b in reversed(bins)), *bins),
         error=_ratio((counts * np.abs(gap))[seen].sum(), counts.sum()),
-        noise_floor=float(np.sqrt(2 / np.pi)) * _ratio((counts * noise)[seen].sum(), counts.sum()),
+        noise_floor=float(np.sqrt(2 / np.pi) * share.sum()) if seen.any() else float("nan"),
+        noise_upper=float(np.quantile(draws, 0.95)) if seen.any() else float("nan"),
         design_effect=design_effect,
         squared_error=_ratio((counts * (gap**2 - clustered))[known].sum(), counts[known].sum()),
         squared_error_share=_ratio(counts[known].sum(), counts.sum()),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmjax.comparisons import Comparisons
-from rmjax.diagnostics.intervals import LEVEL, Estimate, paired_difference
+from rmjax.diagnostics.intervals import LEVEL, Estimate, clustered_mean, paired_difference
 from rmjax.diagnostics.metrics import Targets, accuracy, accuracy_terms
 from rmjax.errors import DataError
 
@@ -18,12 +18,13 @@ class LengthBaseline:
     """How often the longer answer is the preferred one, and what a model adds to length.
 
     Where the shorter answer wins more often than not, a model that prefers short answers looks good without reading
-    them, so `gain` is measured against the better of the two rules, which `rule` names.
+    them, so both gains are measured against the better of the two rules, which `rule` names.
     """
 
     longer_wins: Estimate  # equal lengths count half
     rule: str  # "longer" or "shorter": the rule that is right more often on these pairs
-    gain: Estimate  # accuracy of the model minus that of the rule, on the same pairs
+    gain: Estimate  # accuracy of the model minus that of the rule on the same pairs, mean over clusters
+    pooled_gain: Estimate  # the same with all pairs pooled: the difference of the two accuracies
 
 
 def length_margins(lengths: ArrayLike, comparisons: Comparisons) -> np.ndarray:
@@ -58,8 +59,9 @@ def length_baseline(
 ) -> LengthBaseline:
     """Hold a model's decisions against those of length, on the same labels.
 
-    Guarantees: both sides count ties as halves; the difference is paired by cluster; swapping the two sides of any
-    comparison changes nothing.
+    Guarantees: both sides count ties as halves; both gains are paired by cluster; swapping the two sides of any
+    comparison changes nothing. The two gains differ where clusters differ in size: with few of them, the mean over
+    clusters is the one whose t interval can be trusted.
 
     Args:
         margins: score of the first minus score of the second, [E].
@@ -69,7 +71,7 @@ def length_baseline(
         level: confidence level.
 
     Returns:
-        The baseline and the gain over it.
+        The baseline and the gains over it.
 
     Raises:
         DataError: as `length_margins` and `accuracy_terms`.
@@ -86,4 +88,9 @@ def length_baseline(
     rule, sign = ("shorter", -1) if share.value < 0.5 else ("longer", 1)
     by_model, counts = accuracy_terms(margins, targets, score_ties="half")
     by_rule, _ = accuracy_terms(sign * longer, targets, score_ties="half")
-    return LengthBaseline(share, rule, paired_difference(by_model, by_rule, counts, targets.cluster, level=level))
+    return LengthBaseline(
+        longer_wins=share,
+        rule=rule,
+        gain=paired_difference(by_model, by_rule, counts, targets.cluster, level=level),
+        pooled_gain=clustered_mean(by_model - by_rule, counts, targets.cluster, level=level),
+    )

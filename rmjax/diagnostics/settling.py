@@ -109,15 +109,19 @@ def settling_curve(layer_margins: ArrayLike, targets: Targets, *, noise: float =
     right = tuple(accuracy(m, targets, score_ties="half", level=level) for m in margin)
     layer, reason = _population_layer(right)
 
+    same_sign = [
+        clustered_proportion(counts * (np.sign(m) == np.sign(final)), counts, targets.cluster, level=level)
+        for m in margin
+    ]
+    by_definition = "no interval: the last layer is the decision itself"
+    same_sign[-1] = dataclasses.replace(same_sign[-1], lower=np.nan, upper=np.nan, method=by_definition)
+
     return Settling(
         depth=tuple(depth.tolist()),
         aligned_margin=tuple(
             clustered_mean(counts * np.sign(final) * m, counts, targets.cluster, level=level) for m in margin
         ),
-        same_sign=tuple(
-            clustered_proportion(counts * (np.sign(m) == np.sign(final)), counts, targets.cluster, level=level)
-            for m in margin
-        ),
+        same_sign=tuple(same_sign),
         accuracy=right,
         settled_depth=clustered_mean(
             np.where(decided, settled / last_depth, 0.0), counts, targets.cluster, level=level

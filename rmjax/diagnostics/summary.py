@@ -180,7 +180,7 @@ def _scores(evaluation: Evaluation, targets: Targets, level: float) -> Scores:
 def _agreement(evaluation: Evaluation, level: float) -> Agreement:
     """Agreement of the single votes; not measured where the file has none."""
     if evaluation.votes is None:
-        return Agreement(False, "the file holds one label a pair, so the agreement of annotators was not measured")
+        return Agreement(False, "the file holds one label a pair")
     used = evaluation.used
     gold = None if evaluation.gold is None else np.asarray(evaluation.gold)[used]
     return vote_agreement(

@@ -64,7 +64,7 @@ def test_sides_abstentions_and_lone_votes_change_nothing(seed):
 def test_one_vote_an_item_is_not_measured_and_says_so():
     result = vote_agreement([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0, 1, 2], gold=[1, 1, 0])
     assert not result.measured
-    assert "not measured" in result.reason
+    assert result.reason == "no pair has two votes"
     assert result.two_votes is result.two_votes_decided is result.vote_and_rest is result.ceiling is None
     assert result.vote_and_gold.value == 0.5
 
@@ -73,14 +73,14 @@ def test_ties_alone_have_agreement_and_no_ceiling():
     result = vote_agreement([[0, 0, 3], [1, 0, 2]], [0, 1])
     assert result.measured
     assert result.ceiling is None
-    assert "no ceiling" in result.reason
+    assert result.reason == "no pair has two votes that are not ties"
 
 
 def test_a_set_filtered_by_agreement_has_no_ceiling():
     result = vote_agreement([[3, 0, 0], [2, 1, 0]], [0, 1], selected=True)
     assert result.two_votes_decided.value == pytest.approx(4 / 6)
     assert result.ceiling is None
-    assert "filtered" in result.reason
+    assert result.reason == "the pairs were selected by agreement"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def hard(outcomes):
 def close(a, b, tolerance=1e-9):
     for x, y in zip(dataclasses.astuple(a)[0], dataclasses.astuple(b)[0], strict=True):
         np.testing.assert_allclose(x, y, atol=tolerance)
-    np.testing.assert_allclose(dataclasses.astuple(a)[1:6], dataclasses.astuple(b)[1:6], atol=tolerance)
+    np.testing.assert_allclose(dataclasses.astuple(a)[1:7], dataclasses.astuple(b)[1:7], atol=tolerance)
 
 
 def test_equal_width_error_to_the_printed_digits():
@@ -108,15 +108,17 @@ def test_always_calling_the_chosen_answer_the_first_cannot_bend_the_curve():
 @pytest.mark.parametrize(("n", "bins"), [(100, 14), (1000, 14), (1000, 10)])
 def test_noise_floor_is_the_error_of_a_calibrated_model(n, bins):
     rng = np.random.default_rng(n)
-    errors, floors = [], []
+    errors, floors, above = [], [], []
     for _ in range(300):
         p = rng.random(n)
         diagram = reliability(special.logit(p), hard(rng.random(n) < p), num_bins=bins)
         errors.append(diagram.error)
         floors.append(diagram.noise_floor)
+        above.append(diagram.error > diagram.noise_upper)
     # The design effect is estimated and never below 1, which lifts the floor a little in small samples.
     assert np.mean(errors) <= np.mean(floors) * 1.03
     assert np.mean(floors) <= np.mean(errors) * 1.12
+    assert np.mean(above) <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 300)
 
 
 def test_noise_floor_knows_that_votes_of_a_prompt_are_not_independent():
@@ -170,7 +172,9 @@ def test_a_margin_of_zero_predicts_one_half_and_observes_one_half():
 
 def test_bins_of_nothing_are_not_numbers():
     nothing = reliability([], hard([]))
-    assert np.isnan([nothing.error, nothing.noise_floor, nothing.squared_error, nothing.squared_error_share]).all()
+    assert np.isnan(
+        [nothing.error, nothing.noise_floor, nothing.noise_upper, nothing.squared_error, nothing.squared_error_share]
+    ).all()
     empty = reliability([3.0, 3.0], hard([1, 1])).bins[5]
     assert np.isnan([empty.predicted, empty.observed, empty.noise]).all()
     assert empty.count == 0

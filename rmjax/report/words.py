@@ -1,0 +1,138 @@
+"""The summary in plain sentences."""
+
+from __future__ import annotations
+
+from rmjax.diagnostics import Ceiling, Estimate, Scores, Summary
+from rmjax.report.numbers import Kind, interval, plural, written
+
+
+def label_name(summary: Summary) -> str:
+    """What one label is called: a single vote where the file has several on a pair, else a label."""
+    return "single vote" if summary.agreement.measured else "label"
+
+
+def sentences(summary: Summary) -> tuple[str, ...]:
+    """What a reader should take away, most important first.
+
+    Every sentence that claims a difference rests on an interval; where there is none, the sentence says so.
+
+    Args:
+        summary: the numbers.
+
+    Returns:
+        Sentences.
+    """
+    label = label_name(summary)
+    main, name = summary.against_votes, label
+    found = []
+    if summary.against_gold:
+        main, name = summary.against_gold, "decided label"
+        found.append(_accuracy(summary.against_gold.accuracy, name, summary))
+    found.append(_accuracy(summary.against_votes.accuracy, label, summary))
+    found.append(_ceiling(summary))
+    found.append(_length(main, name, summary))
+    found.append(_calibration(summary))
+    if summary.settling:
+        found.append(_settling(summary))
+    if summary.swap:
+        found.append(_swap(summary))
+    return tuple(found)
+
+
+def with_interval(estimate: Estimate, kind: Kind) -> str:
+    """An interval in words, at its level."""
+    if not estimate.has_interval:
+        return interval(estimate, kind)
+    return f"{100 * estimate.level:g} % interval {interval(estimate, kind)}"
+
+
+def _accuracy(estimate: Estimate, label: str, summary: Summary) -> str:
+    basis = f"{plural(estimate.count, _counted(label, summary))}, {plural(estimate.clusters, summary.cluster_name)}"
+    share = written(estimate.value, "share")
+    return f"The model agrees with {share} of the {label}s ({with_interval(estimate, 'share')}; {basis})."
+
+
+def _counted(label: str, summary: Summary) -> str:
+    """What the denominator counts."""
+    return label if summary.unit == "vote" else summary.unit
+
+
+def _ceiling(summary: Summary) -> str:
+    ceiling = summary.agreement.ceiling
+    if ceiling is None:
+        reason = summary.agreement.reason
+        if summary.agreement.measured:
+            return f"Accuracy has no ceiling to be read against, because {reason}."
+        return f"Agreement was not measured, because {reason}, and accuracy has no ceiling to be read against."
+    accuracy = summary.against_votes.accuracy.value
+    bounds = f"{written(ceiling.lower, 'share', unit=False)} and {written(ceiling.upper, 'share')}"
+    return (
+        f"Two annotators who both decide agree on {written(ceiling.agreement.value, 'share')} of the pairs, so the "
+        f"best possible accuracy against single votes lies between {bounds}. {_place(accuracy, ceiling)}"
+    )
+
+
+def _place(accuracy: float, ceiling: Ceiling) -> str:
+    """Where an accuracy stands with respect to the ceiling."""
+    share = written(accuracy, "share")
+    if accuracy < ceiling.lower:
+        return f"The model's {share} is below that interval: better is possible."
+    if accuracy <= ceiling.upper:
+        return f"The model's {share} lies inside that interval: agreement alone cannot say whether better is possible."
+    if not accuracy > ceiling.confidence[1]:  # without an interval of the agreement nothing is above it
+        return f"The model's {share} is above that interval, but within the error of the measured agreement."
+    return (
+        f"The model's {share} is above that interval, which no model should reach: look for a leak between training "
+        "and evaluation, or for votes that are not independent."
+    )
+
+
+def _length(scores: Scores, label: str, summary: Summary) -> str:
+    longer, gain, rule = scores.length.longer_wins, scores.length.gain, scores.length.rule
+    share = longer.value if rule == "longer" else 1 - longer.value
+    baseline = f"Choosing the {rule} answer agrees with {written(share, 'share')} of the {label}s"
+    mean = f"averaged over {summary.cluster_name}s"
+    if not gain.has_interval:
+        return f"{baseline}; whether the model is better cannot be said ({gain.method})."
+    by = f"{written(abs(gain.value), 'share', unit=False)} points"
+    bounds = with_interval(gain, "points")
+    if not gain.excludes(0):
+        difference = written(gain.value, "points")
+        return f"{baseline}; {mean}, the model cannot be told from that rule (difference {difference}, {bounds})."
+    verdict = "better" if gain.value > 0 else "worse"
+    return f"{baseline}; {mean}, the model is {verdict} by {by} ({bounds})."
+
+
+def _calibration(summary: Summary) -> str:
+    error, floor = summary.calibration.error, summary.calibration.noise_floor
+    off = f"The predicted shares of annotators are off by {written(error, 'share', unit=False)} points on average"
+    noise = f"{written(floor, 'share', unit=False)} points"
+    if error <= summary.calibration.noise_upper:
+        return f"{off}; a perfectly calibrated model would show about {noise} on a sample like this one."
+    return f"{off}, more than noise explains: a perfectly calibrated model would show about {noise} here."
+
+
+def _settling(summary: Summary) -> str:
+    curve = summary.settling
+    assert curve is not None
+    last = len(curve.depth) - 1
+    median = curve.settled_layer[1]
+    typical = f"In the median pair the decision holds from layer {median:g} of {last} on"
+    if curve.population_layer is None:
+        return f"{typical}; from which layer on the accuracy holds cannot be said, because {curve.reason}."
+    return (
+        f"{typical}; the accuracy stays within the interval of its final value from layer {curve.population_layer} on."
+    )
+
+
+def _swap(summary: Summary) -> str:
+    swap = summary.swap
+    assert swap is not None
+    scored = plural(swap.comparisons, "comparison")
+    if swap.passed:
+        return f"Exchanging the two sides of {scored} and scoring anew flipped every decision, as it must."
+    kept = plural(swap.kept, "decision")
+    return (
+        f"Warning: exchanging the two sides of {scored} and scoring anew left {kept} as before. "
+        "The score depends on which side an answer stands on; do not use these numbers before that is understood."
+    )
