@@ -1,5 +1,7 @@
 """Laws of packing: nothing is lost or doubled, prompts stay together, order is a function of seed and epoch."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -76,6 +78,28 @@ def test_epochs_and_seeds_differ_in_order_and_in_nothing_else():
     orders = [tuple(e for b in plan.micro_batches for e in b.comparisons) for plan in plans]
     assert len(set(orders)) == 3
     assert len({frozenset(order) for order in orders}) == 1
+
+
+def test_what_is_left_over_is_not_always_learnt_last():
+    layout = make_layout(DIALOGUES)
+    emptiest = set()
+    for seed in range(6):
+        batches = epoch_plan(layout, seed).micro_batches
+        emptiest.add(int(np.argmin([batch.num_tokens for batch in batches])) / (len(batches) - 1))
+    assert len(emptiest) > 3
+    assert min(emptiest) < 0.7
+
+
+def test_a_micro_batch_closes_where_its_responses_or_comparisons_are_full():
+    """Epochs may draw together more small prompts than the trial did: N and E hold all the same."""
+    layout = make_layout(DIALOGUES, PackSpec(tokens_per_micro_batch=4096))
+    for change in ({"responses": 6}, {"comparisons": 3}):
+        tight = tuple(dataclasses.replace(bucket, **change) for bucket in layout.buckets)
+        plan = epoch_plan(dataclasses.replace(layout, buckets=tight), seed=0)
+        assert sum(len(batch.comparisons) for batch in plan.micro_batches) == len(layout.trees)
+        for batch in plan.micro_batches:
+            assert batch.num_responses <= batch.bucket.responses
+            assert len(batch.comparisons) <= batch.bucket.comparisons
 
 
 def test_without_a_seed_order_stays_near_that_of_the_data():
