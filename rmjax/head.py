@@ -59,10 +59,6 @@ def score(states: Float[Array, "*b D"], head: Head) -> Float[jax.Array, "*b"]:
         >>> score(jnp.array([[1.0, 2.0]]), Head(jnp.array([3.0, -1.0])))
         Array([1.], dtype=float32)
     """
-    scores = jnp.einsum(
-        "...d,d->...",
-        at_least_float32(states),
-        at_least_float32(head.weight).astype(jnp.promote_types(states.dtype, jnp.float32)),
-        precision=jax.lax.Precision.HIGHEST,
-    )
+    states = at_least_float32(states)
+    scores = jnp.einsum("...d,d->...", states, head.weight.astype(states.dtype), precision=jax.lax.Precision.HIGHEST)
     return scores if head.bias is None else scores + head.bias.astype(scores.dtype)

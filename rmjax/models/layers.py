@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rmjax.arrays import at_least_float32
+from rmjax.arrays import accumulator, at_least_float32
 from rmjax.models.config import ModelConfig
 
 
@@ -14,7 +14,7 @@ def rms_norm(x: jax.Array, gain: jax.Array, eps: float) -> jax.Array:
     """x / √(mean x² + ε) · gain over the last axis, in at least float32, in the dtype of `x`."""
     wide = at_least_float32(x)
     normed = wide * jax.lax.rsqrt(jnp.mean(wide * wide, axis=-1, keepdims=True) + eps)
-    return (normed * gain.astype(wide.dtype)).astype(x.dtype)
+    return (normed * gain.astype(wide.dtype).reshape((1,) * (x.ndim - 1) + (-1,))).astype(x.dtype)
 
 
 def affine(x: jax.Array, weight: jax.Array, bias: jax.Array | None) -> jax.Array:
@@ -51,7 +51,7 @@ def rope_frequencies(config: ModelConfig) -> np.ndarray:
 
 def rope_table(depth: jax.Array, config: ModelConfig, dtype: jnp.dtype) -> tuple[jax.Array, jax.Array]:
     """Cosine and sine [R, T, K/2] of every token's position in its own text."""
-    wide = jnp.promote_types(dtype, jnp.float32)
+    wide = accumulator(dtype)
     angle = jnp.asarray(depth, wide)[..., None] * jnp.asarray(rope_frequencies(config), wide)[None, None, :]
     return jnp.cos(angle).astype(dtype), jnp.sin(angle).astype(dtype)
 

@@ -30,6 +30,8 @@ FAMILIES = {
     "qwen3": dataclasses.replace(BASE, family="qwen3", qk_norm=True, head_dim=16),
 }
 
+WIDTH = 16  # of the rows of the reference
+
 # Lists of token ids per prompt. Every response of a prompt is compared with every other one.
 GROUPS = {
     "pairs": [[[1, 2, 3, 4], [1, 2, 5, 6, 7]], [[8, 9, 9], [8, 9, 1]], [[3, 4, 4, 5, 6, 6], [3, 4, 7]]],
@@ -37,6 +39,15 @@ GROUPS = {
     "empty prefix": [[[1, 2, 3], [4, 5, 6, 7]]],
     "prefix of the other": [[[1, 2, 3], [1, 2, 3, 4, 5]], [[6, 7, 8, 9], [6, 7]]],
     "several rows": [[[1, 2, *range(3 + k, 12 + k)] for k in range(7)]],
+}
+
+# Prefix length and number of responses of every row's share of a tree.
+SHAPES = {
+    "pairs": [(2, 2), (2, 2), (2, 2)],
+    "candidates": [(3, 5), (7, 1)],
+    "empty prefix": [(0, 2)],
+    "prefix of the other": [(3, 2), (2, 2)],
+    "several rows": [(2, 3), (2, 3), (11, 1)],
 }
 
 
@@ -61,7 +72,7 @@ def make_params(config, dtype):
     params = init(jax.random.key(0), config)
     leaves, tree = jax.tree.flatten(params)
     keys = jax.random.split(jax.random.key(1), len(leaves))
-    moved = [x + 0.1 * jax.random.normal(key, x.shape) for x, key in zip(leaves, keys, strict=True)]
+    moved = [x + 0.1 * jax.random.normal(key, x.shape, x.dtype) for x, key in zip(leaves, keys, strict=True)]
     return jax.tree.unflatten(tree, [x.astype(dtype) for x in moved])
 
 
@@ -90,26 +101,24 @@ def packed_results(params, tokenised, config, dtype, lengths=(32,), remat="none"
 
 
 def isolated_results(params, tokenised, config, dtype):
-    """The reference: every comparison by itself, each side in a row of its own, nothing shared and no padding."""
-    scores, total, grads = np.full(len(tokenised.ids), np.nan), 0.0, None
+    """The reference: every side of every comparison in a row of its own, nothing shared."""
     c = tokenised.data.comparisons
-    for e in range(c.num_comparisons):
-        sides = [isolated(tokenised, int(x[e])) for x in (c.first, c.second)]
-        width = max(side.tokens.shape[1] for side in sides)
+    sides = np.stack([c.first, c.second], axis=1).ravel()
+    rows = [isolated(tokenised, int(response)) for response in sides]
 
-        def widen(x, value):
-            return np.pad(x, ((0, 0), (0, width - x.shape[1])), constant_values=value)  # noqa: B023
+    def stack(name, value):
+        arrays = [getattr(row, name) for row in rows]
+        return np.concatenate([np.pad(x, ((0, 0), (0, WIDTH - x.shape[1])), constant_values=value) for x in arrays])
 
-        rows = {
-            name: np.concatenate([widen(getattr(s, name), value) for s in sides])
-            for name, value in (("tokens", 0), ("segment", -1), ("parent", -1), ("depth", 0))
-        }
-        index = np.array([sides[0].score_index[0], width + sides[1].score_index[0]], np.int32)
-        one = Comparisons.from_votes([0], [1], c.wins_first[[e]], c.wins_second[[e]], prompt=[0, 0])
-        loss, readout, grad = gradient(params, Batch(score_index=index, comparisons=one, **rows), config, dtype)
-        scores[[c.first[e], c.second[e]]] = readout.scores
-        total, grads = total + float(loss), grad if grads is None else jax.tree.map(jnp.add, grads, grad)
-    return scores, total, grads
+    index = np.array([r * WIDTH + int(row.score_index[0]) for r, row in enumerate(rows)], np.int32)
+    even = np.arange(0, len(sides), 2)
+    pairs = Comparisons.from_votes(even, even + 1, c.wins_first, c.wins_second, prompt=np.repeat(even, 2))
+    fields = {"tokens": 0, "segment": -1, "parent": -1, "depth": 0}
+    batch = Batch(score_index=index, comparisons=pairs, **{name: stack(name, value) for name, value in fields.items()})
+    loss, readout, grads = gradient(params, batch, config, dtype)
+    scores = np.full(len(tokenised.ids), np.nan)
+    scores[sides] = readout.scores
+    return scores, float(loss), grads
 
 
 def relative(a, b):
@@ -131,9 +140,11 @@ def assert_same(packed, reference, bound):
         assert relative(grad, expected) < bound, path
 
 
-@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
-def test_packed_trees_equal_isolated_sequences_in_float32(groups):
-    tokenised, params = make_data(groups), make_params(BASE, jnp.float32)
+ALL = [group for groups in GROUPS.values() for group in groups]
+
+
+def test_packed_trees_equal_isolated_sequences_in_float32():
+    tokenised, params = make_data(ALL), make_params(BASE, jnp.float32)
     packed = packed_results(params, tokenised, BASE, jnp.float32)
     assert_same(packed, isolated_results(params, tokenised, BASE, jnp.float32), 1e-5)
 
@@ -141,10 +152,16 @@ def test_packed_trees_equal_isolated_sequences_in_float32(groups):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_equals_isolated_sequences_in_float64(family, x64):
     config = FAMILIES[family]
-    tokenised = make_data([group for groups in GROUPS.values() for group in groups])
-    params = make_params(config, jnp.float64)
+    tokenised, params = make_data(ALL), make_params(config, jnp.float64)
     packed = packed_results(params, tokenised, config, jnp.float64)
     assert_same(packed, isolated_results(params, tokenised, config, jnp.float64), 1e-10)
+
+
+@pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
+def test_the_cases_are_what_their_names_say(groups):
+    layout = make_layout(make_data(groups), PackSpec(lengths=(32,), tokens_per_micro_batch=64))
+    shapes = [(piece.prefix, len(piece.responses)) for tree in layout.trees for piece in tree.pieces]
+    assert shapes == SHAPES[next(name for name in GROUPS if GROUPS[name] is groups)]
 
 
 @pytest.mark.parametrize("remat", ["all", "attn_out,mlp_hidden"])
