@@ -44,15 +44,26 @@ def test_a_dialogue_in_messages_parts_where_its_strings_do(history, chosen, reje
     assert understood.second == (("assistant", rejected),)
 
 
-@given(TURN, TURN, histories(), TURN, TURN)
-def test_dialogues_that_part_before_a_humans_turn_are_refused(here, there, history, chosen, rejected):
-    assume(here != there)
-    one, other = [here, "x", *history, chosen], [there, "x", *history, rejected]
+def refuse_as_strings_and_as_messages(one, other):
     with pytest.raises(BadRow, match="prompt differs"):
         pairs.split_strings(dialogue(one), dialogue(other))
-    one, other = ([("assistant" if i % 2 else "user", turn) for i, turn in enumerate(turns)] for turns in (one, other))
+    one, other = (
+        tuple(("assistant" if i % 2 else "user", turn) for i, turn in enumerate(turns)) for turns in (one, other)
+    )
     with pytest.raises(BadRow, match="prompt differs"):
-        pairs.split_messages(tuple(one), tuple(other))
+        pairs.split_messages(one, other)
+
+
+@given(st.one_of(st.just([]), histories().map(lambda turns: [*turns, "ok"])), TURN, TURN, histories(), TURN, TURN)
+def test_dialogues_that_part_in_a_humans_turn_are_refused(shared, here, there, history, chosen, rejected):
+    assume(here != there)
+    refuse_as_strings_and_as_messages([*shared, here, "x", *history, chosen], [*shared, there, "x", *history, rejected])
+
+
+@given(histories(), histories(), st.booleans())
+def test_a_human_who_speaks_after_the_answers_part_is_refused_on_either_side(shared, history, swapped):
+    one, other = [*shared, "no"], [*shared, "yes", *history, "no"]
+    refuse_as_strings_and_as_messages(*((other, one) if swapped else (one, other)))
 
 
 @given(st.text("ab", max_size=9), st.text("ab", max_size=9))
