@@ -22,14 +22,11 @@ def micro_batches(world, seed=3):
 
 
 def attends(batch):
-    """The mask of the definition, [R, query, key], written out."""
-    R, T = batch.tokens.shape
-    mask = np.zeros((R, T, T), bool)
-    for r, q, k in np.argwhere(np.ones((R, T, T), bool)):
-        if batch.segment[r, k] >= 0 and batch.segment[r, q] >= 0:
-            own = batch.segment[r, q] == batch.segment[r, k] and batch.depth[r, k] <= batch.depth[r, q]
-            mask[r, q, k] = own or batch.parent[r, q] == batch.segment[r, k]
-    return mask
+    """The mask of the definition, [R, query, key]."""
+    segment, parent, depth = batch.segment, batch.parent, batch.depth
+    own = (segment[:, :, None] == segment[:, None]) & (depth[:, None] <= depth[:, :, None])
+    both_real = (segment[:, :, None] >= 0) & (segment[:, None] >= 0)
+    return both_real & (own | (parent[:, :, None] == segment[:, None]))
 
 
 @given(token_worlds(max_prompts=4, inside=True))

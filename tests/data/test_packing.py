@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from token_worlds import SHARED, from_ids, needs_shared, smollm2, token_worlds
+from token_worlds import dialogues, from_ids, needs_shared, token_worlds
 
 from rmjax.data.buckets import MAX_BUCKETS, PackSpec
-from rmjax.data.formats import read
 from rmjax.data.packing import epoch_plan, make_layout
-from rmjax.data.tokenise import tokenise
 from rmjax.errors import DataError
 
 
@@ -155,8 +153,7 @@ def test_a_text_longer_than_every_row_is_refused_by_row():
 
 @needs_shared
 def test_dialogues_of_hh_fill_their_rows():
-    data = read(SHARED / "hh_harmless_test.jsonl.gz", on_empty_answer="keep")
-    layout = make_layout(tokenise(data, smollm2(), on_empty_answer="keep"))
+    layout = make_layout(dialogues())
     for seed in (None, 0):
         plan = epoch_plan(layout, seed)
         assert plan.num_tokens / plan.num_positions >= 0.95

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from token_worlds import BOS, EOS, SHARED, Letters, needs_shared, preferences, smollm2
+from token_worlds import BOS, EOS, Letters, dialogues, needs_shared, preferences
 
 from rmjax.data.contract import TextContract
-from rmjax.data.formats import read
 from rmjax.data.tokenise import score_position, tokenise
 from rmjax.data.trees import shared_prefix
 from rmjax.errors import DataError
@@ -135,8 +134,7 @@ def test_the_report_is_json():
 
 @needs_shared
 def test_dialogues_of_hh_have_the_published_lengths():
-    data = read(SHARED / "hh_harmless_test.jsonl.gz", on_empty_answer="keep")
-    result = tokenise(data, smollm2(), TextContract(add_eos=False), on_empty_answer="keep")
+    result = dialogues()
     c, lengths = result.data.comparisons, result.lengths
     assert result.report.comparisons == 2312
     pairs = lengths[c.first] + lengths[c.second]

