@@ -1,7 +1,6 @@
 """The real files of ../shared/data: what is understood of them is what was measured on them."""
 
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,29 +12,24 @@ from rmjax.data.proof import prove
 from rmjax.data.split import group_folds, split
 from rmjax.errors import DataError
 
-FOLDER = Path(__file__).parents[3] / "shared" / "data"
 DEBATES = Fields(prompt=("prompt", "stance"), source="prompt", keep=("topic",))
 SECONDS = 10.0  # measured: 0.3 and 1.3; far from it, something has become quadratic
 
 
-def needs(name):
-    return pytest.mark.skipif(not (FOLDER / name).exists(), reason=f"{name} is not in {FOLDER}")
-
-
-needs_ukp, needs_hh, needs_pandalm = (
-    needs(f"{name}.jsonl.gz") for name in ("ukp_pairs", "hh_harmless_test", "pandalm_test")
-)
+@pytest.fixture(scope="module")
+def folder(shared):
+    """Where the files lie; `shared` skips where they do not."""
+    return shared / "data"
 
 
 @pytest.fixture(scope="module")
-def ukp():
+def ukp(folder):
     start = time.process_time()
-    data = read(FOLDER / "ukp_pairs.jsonl.gz", texts=FOLDER / "ukp_arguments.jsonl.gz", fields=DEBATES)
+    data = read(folder / "ukp_pairs.jsonl.gz", texts=folder / "ukp_arguments.jsonl.gz", fields=DEBATES)
     assert time.process_time() - start < SECONDS
     return data
 
 
-@needs_ukp
 def test_ukp_counts(ukp):
     found = audit(ukp)
     assert found.format == "a, b and single votes"
@@ -52,14 +46,12 @@ def test_ukp_counts(ukp):
     assert found.gold == {"first": 6_398, "second": 6_394, "tie": 3_274, "none": 846}
 
 
-@needs_ukp
 def test_ukp_the_longer_argument_wins(ukp):
     found = audit(ukp)
     assert round(found.longer_wins_gold, 3) == 0.745
     assert round(found.longer_wins_votes, 3) == 0.685
 
 
-@needs_ukp
 def test_ukp_folds_are_four_debates_each_and_share_nothing(ukp):
     fold = group_folds(ukp, 4, seed=0)
     parts = {str(k): subset(ukp, fold == k) for k in range(4)}
@@ -70,9 +62,8 @@ def test_ukp_folds_are_four_debates_each_and_share_nothing(ukp):
     assert sum(proof.comparisons.values()) == 16_912
 
 
-@needs_hh
-def test_hh_counts_and_silence(tmp_path):
-    path = FOLDER / "hh_harmless_test.jsonl.gz"
+def test_hh_counts_and_silence(folder):
+    path = folder / "hh_harmless_test.jsonl.gz"
     with pytest.raises(DataError, match=r"an answer is empty.*row=87.*rows like it=4"):
         read(path)
     start = time.process_time()
@@ -90,18 +81,16 @@ def test_hh_counts_and_silence(tmp_path):
     assert set(data.rows) - set(without.rows) == {87, 517, 926, 1_104}
 
 
-@needs_hh
-def test_hh_splits_share_nothing():
-    data = read(FOLDER / "hh_harmless_test.jsonl.gz", on_bad_row="drop")
+def test_hh_splits_share_nothing(folder):
+    data = read(folder / "hh_harmless_test.jsonl.gz", on_bad_row="drop")
     done = split(data, {"train": 0.8, "test": 0.2}, seed=3)
     assert done.proof.holds
     assert abs(done.proof.comparisons["train"] - 0.8 * 2_308) <= done.largest_group * 2_308
     assert done.warnings == ()
 
 
-@needs_pandalm
-def test_pandalm_counts():
-    data = read(FOLDER / "pandalm_test.jsonl.gz", on_empty_answer="keep", fields=Fields(keep=("models",)))
+def test_pandalm_counts(folder):
+    data = read(folder / "pandalm_test.jsonl.gz", on_empty_answer="keep", fields=Fields(keep=("models",)))
     found = audit(data)
     assert (found.rows, found.comparisons, found.prompts) == (999, 999, 170)
     assert (found.votes, found.ties, found.annotators) == (2_997, 326, 3)
@@ -111,7 +100,6 @@ def test_pandalm_counts():
     assert set(np.unique(data.columns["models"])) >= {"bloom-7b_llama-7b"}
 
 
-@needs_ukp
 def test_an_audit_and_a_split_of_ukp_are_quick(ukp):
     start = time.process_time()
     audit(ukp)
