@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rmjax.diagnostics import Ceiling, Estimate, Reliability, Settling
 from rmjax.report import svg
-from rmjax.report.numbers import Row, written
+from rmjax.report.numbers import Row, plural, written
 from rmjax.report.training import Curve, Quantity, Training
 
 
@@ -136,7 +136,7 @@ def margin_by_depth(curve: Settling) -> Figure:
     """The margin towards the final decision, against depth.
 
     Args:
-        curve: margins read out at every depth.
+        curve: margins read out at every depth, with at least one pair decided.
 
     Returns:
         A line with its band and the layer where the median pair settles.
@@ -145,13 +145,15 @@ def margin_by_depth(curve: Settling) -> Figure:
     layers = range(last + 1)
     line = _estimates("margin towards the final decision", layers, curve.aligned_margin, "number")
     median = curve.settled_layer[1]
-    marks = [svg.Mark(f"median pair settles: layer {median:g}", x=median)] if median == median else []
+    marks = [svg.Mark(f"median pair settles: layer {median:g}", x=median)]
     frame = _layers_frame("logits", svg.spread(_ends(line), zero=True), last)
-    settled = f"In the median pair the decision holds from layer {median:g} of {last} on." if marks else ""
+    settled = f"In the median pair the decision holds from layer {median:g} of {last} on."
+    if curve.undecided:
+        settled += f" {plural(curve.undecided, 'pair')} within rounding of 0 left out."
     return Figure(
         "Margin against depth",
         svg.line_chart(frame, [line], name="Margin against depth", description=settled, marks=marks),
-        f"The head read at every layer: layer 0 is the embedding, layer {last} the model itself. {settled}".strip(),
+        f"The head read at every layer: layer 0 is the embedding, layer {last} the model itself. {settled}",
         ("layer", "margin", "interval"),
         _numbers(layers, curve.aligned_margin, "number"),
     )
@@ -230,7 +232,7 @@ def _curves(name: str, axis: str, caption: str, curves: Sequence[Curve], labels:
     values = [v for c in curves for v in c.values]
     low, high = svg.spread(values, zero=curves[0].quantity == "margin")
     if percent:
-        low, high = max(low, 0.0), min(high, 1.0) if high > low else 1.0
+        low, high = max(low, 0.0), min(high, 1.0)
     frame = svg.Frame("step", axis, _steps_range(steps), (low, high), percent=percent, whole_x=True)
     lines = [
         svg.Line(

@@ -95,7 +95,8 @@ def counted(count: float) -> str:
         >>> counted(16927.0), counted(12.5)
         ('16,927', '12.5')
     """
-    return f"{count:,.0f}" if count == round(count) else f"{count:,.1f}"
+    # Weights are float32, so 12 prompts may add up to 11.9999995.
+    return f"{count:,.0f}" if abs(count - round(count)) <= 1e-5 * abs(count) else f"{count:,.1f}"
 
 
 def plural(count: float, one: str, many: str = "") -> str:

@@ -45,14 +45,42 @@ def render(report: Report) -> str:
         report=report,
         summary=summary,
         counts=summary.counts,
-        accuracy=figures.shares(*_accuracies(report), summary.agreement.ceiling),
+        accuracy=figures.shares(*accuracies(report), summary.agreement.ceiling),
         calibration=figures.reliability(summary.calibration),
-        depth=[figures.margin_by_depth(summary.settling), figures.decision_by_depth(summary.settling)]
-        if summary.settling
-        else [],
+        depth=depth_figures(report),
         training=figures.training_curves(report.training) if report.training else (),
+        origin=origin(report),
         choices=choices(report),
     )
+
+
+def depth_figures(report: Report) -> list[figures.Figure]:
+    """The figures against depth, where there are layers and a pair that is decided.
+
+    Args:
+        report: what to show.
+
+    Returns:
+        Two figures or none.
+    """
+    curve = report.summary.settling
+    if curve is None or curve.settled_depth.count == 0:
+        return []
+    return [figures.margin_by_depth(curve), figures.decision_by_depth(curve)]
+
+
+def origin(report: Report) -> tuple[tuple[str, str], ...]:
+    """What was evaluated, as (label, text).
+
+    Args:
+        report: what to show.
+
+    Returns:
+        Rows.
+    """
+    where = report.summary.provenance
+    split = (("Split", where.split),) if where.split else ()
+    return (("Model", where.model), ("Fingerprint", where.fingerprint), ("File", where.file), *split, *where.facts)
 
 
 def choices(report: Report) -> tuple[tuple[str, str], ...]:
@@ -66,9 +94,9 @@ def choices(report: Report) -> tuple[tuple[str, str], ...]:
     """
     summary, counts = report.summary, report.summary.counts
     ties = {
-        "drop": "left out of every metric",
-        "half": "counted as half a vote for either side",
-        "none": "there were none",
+        "drop": f"{counted(counts.ties)}; left out of every metric",
+        "half": f"{counted(counts.ties)}; counted as half a vote for either side",
+        "none": "none",
     }[summary.ties]
     weighing = {
         "vote": "every vote counts as one",
@@ -78,7 +106,7 @@ def choices(report: Report) -> tuple[tuple[str, str], ...]:
     rows = [
         ("Pairs", f"{counted(counts.comparisons)} in {plural(counts.prompts, 'prompt')}"),
         ("Votes", f"{counted(counts.votes_first)} for the first, {counted(counts.votes_second)} for the second answer"),
-        ("Ties", f"{counted(counts.ties)}; {ties}"),
+        ("Ties", ties),
         ("“Cannot judge”", f"{counted(counts.abstentions)}; no vote, and not a tie"),
     ]
     if counts.gold:
@@ -105,7 +133,7 @@ def choices(report: Report) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-def _accuracies(report: Report) -> tuple[list[Row], list[Row]]:
+def accuracies(report: Report) -> tuple[list[Row], list[Row]]:
     """The shares that stand beside one another in the first figure: of decided labels, and of the votes."""
     summary = report.summary
     votes = f"{label_name(summary)}s"

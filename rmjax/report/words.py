@@ -35,7 +35,8 @@ def sentences(summary: Summary) -> tuple[str, ...]:
     if summary.settling:
         found.append(_settling(summary))
     if summary.swap:
-        found.append(_swap(summary))
+        # A model that knows the sides of its input makes every number below meaningless: that comes first.
+        found.insert(len(found) if summary.swap.passed else 0, _swap(summary))
     return tuple(found)
 
 
@@ -47,14 +48,11 @@ def with_interval(estimate: Estimate, kind: Kind) -> str:
 
 
 def _accuracy(estimate: Estimate, label: str, summary: Summary) -> str:
-    basis = f"{plural(estimate.count, _counted(label, summary))}, {plural(estimate.clusters, summary.cluster_name)}"
+    basis = plural(estimate.clusters, summary.cluster_name)
+    if summary.unit != summary.cluster_name:
+        basis = f"{plural(estimate.count, label if summary.unit == 'vote' else summary.unit)}, {basis}"
     share = written(estimate.value, "share")
     return f"The model agrees with {share} of the {label}s ({with_interval(estimate, 'share')}; {basis})."
-
-
-def _counted(label: str, summary: Summary) -> str:
-    """What the denominator counts."""
-    return label if summary.unit == "vote" else summary.unit
 
 
 def _ceiling(summary: Summary) -> str:
@@ -64,22 +62,24 @@ def _ceiling(summary: Summary) -> str:
         if summary.agreement.measured:
             return f"Accuracy has no ceiling to be read against, because {reason}."
         return f"Agreement was not measured, because {reason}, and accuracy has no ceiling to be read against."
-    accuracy = summary.against_votes.accuracy.value
+    place = _place(summary.against_votes.accuracy, ceiling)
     bounds = f"{written(ceiling.lower, 'share', unit=False)} and {written(ceiling.upper, 'share')}"
     return (
         f"Two annotators who both decide agree on {written(ceiling.agreement.value, 'share')} of the pairs, so the "
-        f"best possible accuracy against single votes lies between {bounds}. {_place(accuracy, ceiling)}"
+        f"best possible accuracy against single votes lies between {bounds}. {place}"
     )
 
 
-def _place(accuracy: float, ceiling: Ceiling) -> str:
+def _place(accuracy: Estimate, ceiling: Ceiling) -> str:
     """Where an accuracy stands with respect to the ceiling."""
-    share = written(accuracy, "share")
-    if accuracy < ceiling.lower:
+    share = written(accuracy.value, "share")
+    if accuracy.value < ceiling.lower:
+        if not accuracy.excludes(ceiling.lower):
+            return f"The model's {share} is below that interval, but within its own error of the lower end."
         return f"The model's {share} is below that interval: better is possible."
-    if accuracy <= ceiling.upper:
+    if accuracy.value <= ceiling.upper:
         return f"The model's {share} lies inside that interval: agreement alone cannot say whether better is possible."
-    if not accuracy > ceiling.confidence[1]:  # without an interval of the agreement nothing is above it
+    if not accuracy.value > ceiling.confidence[1]:  # without an interval of the agreement nothing is above it
         return f"The model's {share} is above that interval, but within the error of the measured agreement."
     return (
         f"The model's {share} is above that interval, which no model should reach: look for a leak between training "
@@ -117,6 +117,8 @@ def _settling(summary: Summary) -> str:
     assert curve is not None
     last = len(curve.depth) - 1
     median = curve.settled_layer[1]
+    if median != median:
+        return "No pair has a margin that can be told from rounding, so there is no layer where decisions settle."
     typical = f"In the median pair the decision holds from layer {median:g} of {last} on"
     if curve.population_layer is None:
         return f"{typical}; from which layer on the accuracy holds cannot be said, because {curve.reason}."

@@ -105,7 +105,7 @@ def test_always_calling_the_chosen_answer_the_first_cannot_bend_the_curve():
     assert naive > 0.3
 
 
-@pytest.mark.parametrize(("n", "bins"), [(100, 14), (1000, 14), (1000, 10)])
+@pytest.mark.parametrize(("n", "bins"), [(100, 14), (1000, 10)])
 def test_noise_floor_is_the_error_of_a_calibrated_model(n, bins):
     rng = np.random.default_rng(n)
     errors, floors, above = [], [], []
@@ -118,7 +118,7 @@ def test_noise_floor_is_the_error_of_a_calibrated_model(n, bins):
     # The design effect is estimated and never below 1, which lifts the floor a little in small samples.
     assert np.mean(errors) <= np.mean(floors) * 1.03
     assert np.mean(floors) <= np.mean(errors) * 1.12
-    assert np.mean(above) <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 300)
+    assert 0.005 <= np.mean(above) <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 300)
 
 
 def test_noise_floor_knows_that_votes_of_a_prompt_are_not_independent():
@@ -137,13 +137,13 @@ def test_noise_floor_knows_that_votes_of_a_prompt_are_not_independent():
 def test_debiased_squared_error_is_0_on_average_for_a_calibrated_model():
     rng = np.random.default_rng(7)
     debiased, plug_in = [], []
-    for _ in range(500):
+    for _ in range(300):
         p = rng.random(200)
         diagram = reliability(special.logit(p), hard(rng.random(200) < p))
         debiased.append(diagram.squared_error)
         plug_in.append(sum(b.count * (b.predicted - b.observed) ** 2 for b in diagram.bins) / 400)
-    assert abs(np.mean(debiased)) < 4 * np.std(debiased) / np.sqrt(500)
-    assert np.mean(plug_in) > 4 * np.std(plug_in) / np.sqrt(500)
+    assert abs(np.mean(debiased)) < 4 * np.std(debiased) / np.sqrt(300)
+    assert np.mean(plug_in) > 4 * np.std(plug_in) / np.sqrt(300)
 
 
 def test_debiased_squared_error_in_closed_form():

@@ -35,6 +35,11 @@ def test_the_gain_is_over_the_better_rule_and_the_same_from_both_sides(seed):
     own = accuracy(margins, labels, score_ties="half").value
     # Every prompt weighs the same here, so the mean over clusters is the ratio of sums.
     assert baseline.gain.value == pytest.approx(own - best)
+    by_vote = Targets.from_gold(comparisons, gold, cluster=cluster)
+    pooled = length_baseline(margins, lengths, comparisons, by_vote)
+    best = max(pooled.longer_wins.value, 1 - pooled.longer_wins.value)
+    own = accuracy(margins, by_vote, score_ties="half").value
+    assert pooled.pooled_gain.value == pytest.approx(own - best)
     mirrored = swap(comparisons)
     labels = Targets.from_gold(mirrored, -gold, cluster=cluster, unit="prompt")
     assert length_baseline(-margins, lengths, mirrored, labels) == baseline

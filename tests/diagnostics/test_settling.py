@@ -79,6 +79,8 @@ def test_ends_of_the_curve(seed):
     assert curve.depth[0] == 0
     assert curve.depth[-1] == 1
     assert curve.same_sign[-1].value == 1
+    assert not curve.same_sign[-1].has_interval
+    assert "the decision itself" in curve.same_sign[-1].method
     assert curve.aligned_margin[-1].value == pytest.approx(np.abs(layer_margins[-1, decided]).mean())
     assert curve.undecided == ((labels.counts > 0) & ~decided).sum()
     settled = settled_layer(layer_margins)[decided]

@@ -1,0 +1,65 @@
+"""The report as JSON: TRL's names on top, levels apart, no NaN."""
+
+import json
+
+import pytest
+
+from rmjax.report import to_json
+from tests.report.reports import LEVELS, variants
+
+VARIANTS = variants()
+
+
+def leaves(tree, path=""):
+    """Every number of a JSON tree by its path."""
+    if isinstance(tree, dict):
+        return {k: v for name, e in tree.items() for k, v in leaves(e, f"{path}.{name}").items()}
+    if isinstance(tree, list):
+        return {k: v for i, e in enumerate(tree) for k, v in leaves(e, f"{path}.{i}").items()}
+    return {path: tree}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_reports_are_json_with_the_names_of_trl(variant):
+    report = VARIANTS[variant]
+    tree = json.loads(json.dumps(to_json(report), allow_nan=False))
+    votes = report.summary.against_votes
+    assert (tree["accuracy"], tree["loss"], tree["margin"]) == (
+        votes.accuracy.value,
+        votes.loss.value,
+        votes.margin.value,
+    )
+    assert tree["sentences"] == list(report.sentences)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_levels_stand_apart_and_nowhere_else(variant):
+    tree = to_json(VARIANTS[variant])
+    apart = tree.pop("diagnostics_levels", None)
+    if variant in ("bare", "one cluster"):
+        assert apart is None
+    else:
+        assert [apart[f"{name}_reward"] for name in ("min", "mean", "max")] == [
+            LEVELS.smallest,
+            LEVELS.mean,
+            LEVELS.largest,
+        ]
+        assert "no result" in apart["note"]
+    levels = (LEVELS.smallest, LEVELS.mean, LEVELS.largest)
+    assert not [path for path, value in leaves(tree).items() if value in levels or "reward" in path]
+
+
+def test_tables_hold_length_beside_the_model():
+    whole, bare = (VARIANTS[name].tables for name in ("whole", "bare"))
+    assert [t.heading for t in whole] == ["Against decided labels", "Against single votes", "Agreement of annotators"]
+    for table in whole[:2]:
+        labels = [row.label for row in table.rows]
+        assert labels.index("The longer answer wins") > labels.index("Accuracy")
+    assert [t.heading for t in bare] == ["Against labels", "Agreement of annotators"]
+    assert bare[1].rows == ()
+    assert "one label a pair" in bare[1].note
+
+
+def test_swap_check_says_whether_it_passed():
+    assert to_json(VARIANTS["whole"])["summary"]["swap"]["passed"]
+    assert not to_json(VARIANTS["swap failed"])["summary"]["swap"]["passed"]
