@@ -103,7 +103,7 @@ def _header(memory: Any) -> tuple[dict[str, Any], dict[str, tuple[tuple[int, ...
         nonlocal at
         values: tuple[Any, ...] = struct.unpack_from("<" + code, memory, at)
         at += struct.calcsize("<" + code)
-        return values if len(values) > 1 else values[0]
+        return values[0] if len(values) == 1 else values
 
     def string() -> str:
         nonlocal at

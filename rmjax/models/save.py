@@ -17,7 +17,9 @@ def save(directory: str | Path, model: RewardModel) -> None:
     """Write a model that `load` and transformers' AutoModelForSequenceClassification open.
 
     Guarantees: `load` gives the same bits. transformers gives one logit, which is the score at the last token that is
-    not its pad token; the bias of a head, which it does not read, moves all scores by one constant and no margin.
+    not its pad token; the bias of a head, which it does not read, moves all scores by one constant and no margin. Of a
+    qwen2 model its AutoTokenizer cuts text as Qwen2 does whatever tokenizer.json says: where the tokenizer is another,
+    it must be opened as PreTrainedTokenizerFast.
 
     Args:
         directory: made where it does not exist.

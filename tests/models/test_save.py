@@ -1,0 +1,106 @@
+import dataclasses
+import json
+import os
+import subprocess
+
+import jax
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from rmjax.errors import CheckpointError
+from rmjax.head import Head
+from rmjax.models.forward import forward
+from rmjax.models.hf_config import config_from_hf
+from rmjax.models.load import RewardModel, load
+from rmjax.models.save import save
+from tests.models.model_files import FAMILIES, GOLDEN, golden_config, golden_directory, qwen2_tokenizer, unpacked
+
+
+def bits(model: RewardModel) -> list[bytes]:
+    return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(model.params)]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_save_then_load_gives_the_same_bits(name, tmp_path):
+    model = load(golden_directory(name, tmp_path))
+    save(tmp_path / "saved", model)
+    again = load(tmp_path / "saved")
+    assert bits(again) == bits(model)
+    assert jax.tree.structure(again.params) == jax.tree.structure(model.params)
+    assert again.config == model.config
+    assert again.tokenizer.fingerprint() == model.tokenizer.fingerprint()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_model_of_transformers_goes_back_tensor_for_tensor(name, tmp_path):
+    """So its score under transformers is the golden one."""
+    model = load(golden_directory(name, tmp_path))
+    save(tmp_path / "saved", model)
+    ours = load_file(tmp_path / "saved" / "model.safetensors")
+    theirs = {key: value for file in (GOLDEN / name).glob("*.safetensors") for key, value in load_file(file).items()}
+    assert ours.keys() == theirs.keys()
+    for key, value in theirs.items():
+        assert ours[key].dtype == np.float32
+        assert np.array_equal(ours[key], value.astype(np.float32))
+    raw = json.loads((tmp_path / "saved" / "config.json").read_text())
+    assert raw["architectures"] == golden_config(name)["architectures"]
+    assert config_from_hf(raw) == config_from_hf(golden_config(name))
+
+
+def test_a_head_that_came_with_a_bias_keeps_it(tmp_path):
+    model = load(golden_directory("mistral", tmp_path))
+    head = Head(model.params.head.weight, jax.numpy.float32(-0.25))
+    biased = dataclasses.replace(model, params=dataclasses.replace(model.params, head=head))
+    save(tmp_path / "saved", biased)
+    assert bits(load(tmp_path / "saved")) == bits(biased)
+
+
+def test_parameters_in_bfloat16_are_written_as_float32(tmp_path):
+    model = load(golden_directory("qwen3", tmp_path))
+    narrow = dataclasses.replace(model, params=jax.tree.map(lambda x: x.astype(jax.numpy.bfloat16), model.params))
+    save(tmp_path / "saved", narrow)
+    again = load(tmp_path / "saved")
+    assert all(leaf.dtype == np.float32 for leaf in jax.tree.leaves(again.params))
+    for ours, theirs in zip(jax.tree.leaves(again.params), jax.tree.leaves(narrow.params)):
+        assert np.array_equal(ours, theirs.astype(np.float32))
+
+
+def test_a_directory_of_shards_is_not_written_into(tmp_path):
+    directory = golden_directory("qwen2", tmp_path)
+    with pytest.raises(CheckpointError, match="sharded"):
+        save(directory, load(directory))
+
+
+def test_transformers_gives_the_same_score(tmp_path):
+    python = os.environ.get("RMJAX_TORCH_PYTHON")
+    if not python:
+        pytest.skip("RMJAX_TORCH_PYTHON names no interpreter with torch and transformers: `make parity` sets it")
+    chats = json.loads((GOLDEN / "chats.json").read_text("utf-8"))
+    texts = json.loads((GOLDEN / "mixed_texts.json").read_text("utf-8"))
+    directories = []
+    for name in FAMILIES:
+        model = load(golden_directory(name, tmp_path))
+        # Numbers that no file of transformers holds, and a template that has its own line ends.
+        noise = np.random.default_rng(1)
+        leaves, tree = jax.tree.flatten(model.params)
+        params = jax.tree.unflatten(tree, [x + noise.normal(0, 0.01, x.shape).astype("f4") for x in leaves])
+        tokenizer = qwen2_tokenizer() if name == "qwen2" else model.tokenizer
+        tokenizer = dataclasses.replace(tokenizer, chat_template=chats["templates"]["whitespace"])
+        model = dataclasses.replace(model, params=params, tokenizer=tokenizer)
+        directories.append(tmp_path / "saved" / name)
+        save(directories[-1], model)
+        ids = [np.load(GOLDEN / name / "golden.npz")[f"ids_{n}"] for n in range(3)]
+        expected = {
+            "ids": [sequence.tolist() for sequence in ids],
+            "scores": forward(params, unpacked(ids), model.config).scores.tolist(),
+            "texts": texts,
+            "text_ids": [tokenizer.encode(text) for text in texts],
+            "chats": chats["messages"],
+            "rendered": [tokenizer.render(chat) for chat in chats["messages"]],
+        }
+        (directories[-1] / "expected.json").write_text(json.dumps(expected), "utf-8")
+    script = [python, str(GOLDEN / "reload_transformers.py"), *map(str, directories)]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
