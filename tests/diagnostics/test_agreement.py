@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rmjax.diagnostics import ceiling_bounds, clustered_mean, clustered_proportion, vote_agreement
 from rmjax.errors import DataError
-from tests.diagnostics.shared import read_shared
+from tests.diagnostics.public_sets import public_set
 
 seeds = st.integers(0, 2**32 - 1)
 FIGURES = ["two_votes", "two_votes_decided", "vote_and_rest", "vote_and_gold"]
@@ -159,8 +159,8 @@ def test_counts_are_whole(counts):
         ("pandalm_test", {"two_votes": 0.920, "vote_and_rest": 0.973}),
     ],
 )
-def test_public_sets_agree_as_published(name, expected):
-    data = read_shared(name)
+def test_public_sets_agree_as_published(shared, name, expected):
+    data = public_set(shared, name)
     counts = data.votes.counts(data.num_comparisons)
     cluster = np.asarray(data.comparisons.prompt)[data.comparisons.first]
     result = vote_agreement(counts, cluster, gold=data.gold, selected=name == "pandalm_test")
@@ -171,8 +171,8 @@ def test_public_sets_agree_as_published(name, expected):
         assert (result.ceiling.lower, result.ceiling.upper) == pytest.approx((0.731, 0.840), abs=5.1e-4)
 
 
-def test_one_label_a_pair_is_not_measurable():
-    data = read_shared("hh_harmless_test")
+def test_one_label_a_pair_is_not_measurable(shared):
+    data = public_set(shared, "hh_harmless_test")
     c = data.comparisons
     counts = np.stack([c.wins_first, c.wins_second, c.ties], axis=1)
     assert not vote_agreement(counts, np.asarray(c.prompt)[c.first]).measured
