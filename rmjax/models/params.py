@@ -57,7 +57,7 @@ class ParamSpec:
 
     shape: tuple[int, ...]
     axes: tuple[str | None, ...]
-    init: Literal["normal", "ones", "zeros"]
+    init: Literal["uniform", "ones", "zeros"]
     fan_in: int = 1
 
 
@@ -90,7 +90,7 @@ def abstract(config: ModelConfig, *, head_bias: bool = False) -> Params:
     H, G, K = config.num_heads, config.num_kv_heads, config.head_dim
 
     def weight(shape, axes, fan_in):
-        return ParamSpec((L, *shape), (None, *axes), "normal", fan_in)
+        return ParamSpec((L, *shape), (None, *axes), "uniform", fan_in)
 
     def gain(size):
         return ParamSpec((L, size), (None, None), "ones")
@@ -123,7 +123,7 @@ def abstract(config: ModelConfig, *, head_bias: bool = False) -> Params:
     head: Leaf = ParamSpec((D,), (None,), "zeros")
     bias_of_head: Leaf = ParamSpec((), (), "zeros") if head_bias else None
     return Params(
-        embed=ParamSpec((config.vocab_size, D), ("vocab", "embed"), "normal", D),
+        embed=ParamSpec((config.vocab_size, D), ("vocab", "embed"), "uniform", D),
         blocks=blocks,
         norm=ParamSpec((D,), (None,), "ones"),
         head=Head(weight=head, bias=bias_of_head),
@@ -131,7 +131,7 @@ def abstract(config: ModelConfig, *, head_bias: bool = False) -> Params:
 
 
 def init(key: jax.Array, config: ModelConfig) -> Params:
-    """Random float32 parameters: weights normal with variance 1 / fan-in, gains one, the head zero.
+    """Random float32 parameters: weights uniform with variance 1 / fan-in, gains one, the head zero.
 
     The zero head makes the first loss exactly log 2 and every first margin 0, at any width, seed and mesh.
 
@@ -158,8 +158,9 @@ def init(key: jax.Array, config: ModelConfig) -> Params:
     specs, tree = jax.tree.flatten(abstract(config), is_leaf=lambda x: isinstance(x, ParamSpec))
 
     def draw(key: jax.Array, spec: ParamSpec) -> jax.Array:
-        if spec.init == "normal":
-            return jax.random.normal(key, spec.shape, jnp.float32) * spec.fan_in**-0.5
+        if spec.init == "uniform":
+            bound = (3 / spec.fan_in) ** 0.5
+            return jax.random.uniform(key, spec.shape, jnp.float32, -bound, bound)
         return jnp.full(spec.shape, float(spec.init == "ones"), jnp.float32)
 
     return jax.tree.unflatten(tree, map(draw, jax.random.split(key, len(specs)), specs))

@@ -22,6 +22,7 @@ from rmjax.data.tokenise import TokenisedData, tokenise
 from rmjax.models.config import ModelConfig
 from rmjax.models.load import RewardModel, load
 from rmjax.models.params import init
+from rmjax.models.weights import LoadReport
 from rmjax.tokenizer import ByteTokenizer
 from rmjax.train.config import DataConfig, TrainConfig
 
@@ -63,7 +64,8 @@ def open_model(name: str, seed: int) -> RewardModel:
         4
     """
     if name == "tiny":
-        return RewardModel(TINY, init(jax.random.key(seed), TINY), ByteTokenizer(), report=("from scratch",))
+        report = LoadReport(source=name, format="from scratch", head="new head", num_tensors=0, ignored=(), stored={})
+        return RewardModel(TINY, init(jax.random.key(seed), TINY), ByteTokenizer(), report)
     return load(name)
 
 

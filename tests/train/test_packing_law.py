@@ -16,7 +16,7 @@ from rmjax.data.contract import TextContract
 from rmjax.data.dataset import PreferenceData
 from rmjax.data.packing import epoch_plan, make_layout
 from rmjax.data.tokenise import TokenisedData
-from rmjax.models import Llama3Scaling, ModelConfig, forward, init
+from rmjax.models import Llama3Scaling, ModelConfig, ParamSpec, abstract, forward
 from rmjax.train.step import loss_and_readout
 from rmjax.train.trainable import split
 
@@ -69,11 +69,12 @@ def make_data(groups):
 
 def make_params(config, dtype):
     """Every parameter away from its symmetric initial value, so that a missing gradient shows."""
-    params = init(jax.random.key(0), config)
-    leaves, tree = jax.tree.flatten(params)
-    keys = jax.random.split(jax.random.key(1), len(leaves))
-    moved = [x + 0.1 * jax.random.normal(key, x.shape, x.dtype) for x, key in zip(leaves, keys, strict=True)]
-    return jax.tree.unflatten(tree, [x.astype(dtype) for x in moved])
+    rng = np.random.default_rng(0)
+
+    def draw(spec):
+        return jnp.asarray((spec.init == "ones") + 0.3 * rng.standard_normal(spec.shape), dtype)
+
+    return jax.tree.map(draw, abstract(config), is_leaf=lambda leaf: isinstance(leaf, ParamSpec))
 
 
 @functools.partial(jax.jit, static_argnames=("config", "dtype", "remat"))
@@ -189,9 +190,8 @@ def test_texts_that_end_in_one_token_start_with_a_margin_of_zero():
 def test_one_real_token_more_changes_the_score_and_padding_does_not():
     params = make_params(BASE, jnp.float32)
     text = [1, 2, 3, 4]
-    scores = []
-    for groups in ([[text, [5]]], [[text, [5]], [[6, 7], [8]]], [[[*text, 4], [5]]]):
-        scores.append(packed_results(params, make_data(groups), BASE, jnp.float32)[0][0])
+    worlds = ([[text, [5]]], [[text, [5]], [[6, 7], [8]]], [[[*text, 4], [5]]])
+    scores = [packed_results(params, make_data(groups), BASE, jnp.float32)[0][0] for groups in worlds]
     assert scores[0] == pytest.approx(scores[1], rel=1e-6)
     assert abs(scores[0] - scores[2]) > 1e-3
 

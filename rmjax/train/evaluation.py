@@ -1,0 +1,175 @@
+"""A model on a file: margins at every layer, the swap check, and everything that the report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from rmjax.data.buckets import Layout, PackSpec
+from rmjax.data.dataset import PreferenceData, subset, swap
+from rmjax.data.packing import make_layout
+from rmjax.data.proof import SplitProof
+from rmjax.data.tokenise import tokenise
+from rmjax.diagnostics.evaluation import Evaluation, Levels, Provenance, SwapCheck
+from rmjax.models.load import RewardModel
+from rmjax.train.config import DataConfig
+from rmjax.train.scoring import Scored, make_score_fn, score_all
+from rmjax.train.setup import model_fingerprint
+
+_SWAPPED = 200  # comparisons that are scored anew with their sides exchanged
+
+
+def evaluate(
+    model: RewardModel,
+    layout: Layout,
+    config: DataConfig,
+    *,
+    file: str,
+    proof: SplitProof | None = None,
+    dtype: Any = jnp.float32,
+    progress: Callable[[int], None] = lambda tokens: None,
+) -> Evaluation:
+    """Score a data set and its swapped sample.
+
+    Args:
+        model: parameters, configuration and tokenizer.
+        layout: the tokenised data, cut into trees.
+        config: the policy for ties and the unit that weighs the same.
+        file: what the data are called on the page.
+        proof: of the split, where there was one.
+        dtype: of matmuls.
+        progress: called with the number of tokens of every micro-batch that is done.
+
+    Returns:
+        Margins with labels, clusters and provenance.
+    """
+    tokenised = layout.tokenised
+    data, c = tokenised.data, tokenised.data.comparisons
+    score_fn = make_score_fn(model.config, dtype)
+    scored = score_all(model.params, layout, score_fn, progress=progress)
+    sources = np.array(data.sources)[np.asarray(c.prompt)[np.asarray(c.first)]]
+    by_source = len(set(data.sources)) < len(data.prompts)
+    _, cluster = np.unique(sources if by_source else np.asarray(c.prompt)[c.first], return_inverse=True)
+    used = scored.scores[np.isfinite(scored.scores)]
+    return Evaluation(
+        margins=scored.margins(c),
+        comparisons=c,
+        cluster=cluster,
+        token_lengths=tokenised.lengths,
+        provenance=provenance(model, layout, file, proof),
+        cluster_name="source" if by_source else "prompt",
+        gold=data.gold,
+        votes=vote_counts(data),
+        layer_margins=scored.layer_margins(c),
+        ties=config.ties,
+        unit=config.unit,
+        abstentions=float(data.abstentions.sum(dtype=np.float64)),
+        swap=swap_check(model, tokenised.data, scored, layout, score_fn),
+        levels=Levels(float(used.min()), float(used.mean(dtype=np.float64)), float(used.max())),
+    )
+
+
+def vote_counts(data: PreferenceData) -> np.ndarray | None:
+    """Votes per comparison as [E, 4]; None where every comparison has one vote, so that none can agree.
+
+    Args:
+        data: the judged pairs.
+
+    Returns:
+        Counts of first, second, tie and cannot judge.
+    """
+    if data.votes is not None:
+        return data.votes.counts(data.num_comparisons)
+    c = data.comparisons
+    counts = np.stack([c.wins_first, c.wins_second, c.ties, data.abstentions], axis=1)
+    whole = np.array_equal(counts, counts.round())
+    return counts.astype(np.int64) if whole and counts[:, :3].sum(axis=1).max(initial=0) > 1 else None
+
+
+def swap_check(
+    model: RewardModel,
+    data: PreferenceData,
+    scored: Scored,
+    layout: Layout,
+    score_fn: Callable[..., Any],
+    sample: int = _SWAPPED,
+) -> SwapCheck:
+    """Score a sample of the file anew, from its text, with the two sides exchanged.
+
+    A pipeline in which the name of a column, or the order of two answers, reaches the score does not pass.
+
+    Args:
+        model: the model.
+        data: the judged pairs.
+        scored: their scores.
+        layout: whose contract and packing are used again.
+        score_fn: of `make_score_fn`.
+        sample: how many comparisons, spread evenly over the file.
+
+    Returns:
+        The largest sum of a margin and its swapped margin, and how many decisions did not flip.
+    """
+    keep = np.zeros(data.num_comparisons, bool)
+    keep[np.linspace(0, data.num_comparisons - 1, min(sample, data.num_comparisons)).astype(int)] = True
+    exchanged = swap(subset(data, keep))
+    tokenised = tokenise(exchanged, model.tokenizer, layout.tokenised.contract)
+    kept_rows = np.isin(data.rows[keep], tokenised.data.rows)
+    spec = PackSpec(
+        lengths=layout.spec.lengths,
+        tokens_per_micro_batch=layout.spec.tokens_per_micro_batch,
+        row_multiple=layout.spec.row_multiple,
+    )
+    again = score_all(model.params, make_layout(tokenised, spec), score_fn).margins(tokenised.data.comparisons)
+    margins = scored.margins(data.comparisons)[keep][kept_rows]
+    noise = np.abs(margins + again)
+    flipped = np.sign(margins) == -np.sign(again)
+    # A margin within rounding of 0 has no decision to flip.
+    return SwapCheck(len(margins), float(noise.max()), int((~flipped & (np.abs(margins) > noise.max())).sum()))
+
+
+def provenance(model: RewardModel, layout: Layout, file: str, proof: SplitProof | None) -> Provenance:
+    """What was evaluated, in words.
+
+    Args:
+        model: the model.
+        layout: the tokenised data.
+        file: its name.
+        proof: of the split.
+
+    Returns:
+        Names, the fingerprint and further facts.
+    """
+    report, contract = layout.tokenised.report, layout.tokenised.contract
+    facts = [
+        ("Text", f"{contract.template} template, scored at the {contract.score_token} token"),
+        (
+            "Limit",
+            f"{contract.max_length} tokens: {report.cut.count} comparisons cut, {report.left_out.count} left out",
+        ),
+    ]
+    split = "" if proof is None else split_words(proof)
+    fingerprint = model_fingerprint(model, contract)
+    return Provenance(model.report.source, fingerprint, file, split, tuple(facts))
+
+
+def split_words(proof: SplitProof) -> str:
+    """The proof of a split as one sentence.
+
+    Args:
+        proof: its counts.
+
+    Returns:
+        The sentence.
+
+    Example:
+        >>> split_words(SplitProof({"train": 8, "held_out": 2}, {}, {}, {}, 0, 0, 0))
+        'train 8, held_out 2 comparisons; in common: 0 prompts, 0 sources, 0 response texts'
+    """
+    sizes = ", ".join(f"{name} {count:,}" for name, count in proof.comparisons.items())
+    return (
+        f"{sizes} comparisons; in common: {proof.shared_prompts} prompts, {proof.shared_sources} sources, "
+        f"{proof.shared_responses} response texts"
+    )

@@ -1,0 +1,75 @@
+"""Scores on disk, with the fingerprint of the function that made them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rmjax.data.dataset import PreferenceData
+from rmjax.errors import DataError, GaugeError
+from rmjax.train.scoring import Scored
+
+
+def write_scores(path: str | Path, data: PreferenceData, scored: Scored) -> int:
+    """One JSON line per comparison: its row in the file, both scores, their margin, and the fingerprint.
+
+    Args:
+        path: of the file; an existing one is replaced when the new one is complete.
+        data: the judged pairs.
+        scored: their scores.
+
+    Returns:
+        How many lines were written.
+    """
+    c = data.comparisons
+    margins = scored.margins(c)
+    partial = Path(f"{path}.partial")
+    with partial.open("w") as file:
+        for row, first, second, margin in zip(data.rows, c.first, c.second, margins, strict=True):
+            line = {
+                "row": int(row),
+                "first": float(scored.scores[first]),
+                "second": float(scored.scores[second]),
+                "margin": float(margin),
+                "fingerprint": scored.fingerprint,
+            }
+            file.write(json.dumps(line) + "\n")
+    partial.replace(path)
+    return len(margins)
+
+
+def join_scores(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
+    """The lines of several score files, in order, if one function made them all.
+
+    Args:
+        paths: files that `write_scores` wrote.
+
+    Returns:
+        All lines.
+
+    Raises:
+        DataError: a line is no line of scores.
+        GaugeError: the files were made by different models or contracts. Their scores are on different scales, each
+            with a constant of its own for every prompt.
+    """
+    lines: list[dict[str, Any]] = []
+    made_by: dict[str, str] = {}
+    for path in paths:
+        for number, text in enumerate(Path(path).read_text().splitlines(), start=1):
+            try:
+                line = json.loads(text)
+                made_by.setdefault(line["fingerprint"], f"{path}, line {number}")
+            except (ValueError, KeyError, TypeError) as error:
+                raise DataError(
+                    "this is not a line of scores", {"file": str(path), "line": number}, "Write it with `rmjax score`."
+                ) from error
+            lines.append(line)
+    if len(made_by) > 1:
+        raise GaugeError(
+            "these scores were made by different functions and are on different scales",
+            {where: fingerprint for fingerprint, where in made_by.items()},
+            "Score all rows with one model, or compare the margins of two models pair by pair.",
+        )
+    return lines
