@@ -16,25 +16,31 @@ from rmjax.train.optimizer import OptimizerConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class DataConfig:
-    """What is read, and how it is held out."""
+class ReadConfig:
+    """How a file of preferences is understood."""
 
-    path: str = "synthetic"
-    """A file of preferences, or "synthetic" for the embedded world."""
     texts: str | None = None
     """A second file of id and text, where answers are ids."""
     fields: Fields = Fields()
     """Which columns mean what."""
     on_bad_row: Literal["error", "drop"] = "error"
     """Refuse a file with a row that cannot be understood, or leave such rows out and count them."""
-    held_out: float = 0.1
-    """Share of the comparisons that is kept for evaluation, split by prompt, source and response text."""
-    split_seed: int = 0
-    """Seed of the split."""
     ties: Ties | None = None
     """What Bradley-Terry does with ties: "drop" or "half". Must be chosen where there are any."""
     unit: Unit = "vote"
     """What weighs the same: every vote, every comparison, or every prompt."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DataConfig(ReadConfig):
+    """What is read, and how it is held out."""
+
+    path: str = "synthetic"
+    """A file of preferences, or "synthetic" for the embedded world."""
+    held_out: float = 0.1
+    """Share of the comparisons that is kept for evaluation, split by prompt, source and response text."""
+    split_seed: int = 0
+    """Seed of the split."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,8 +51,8 @@ class TrainConfig:
     """Directory of the run. One that holds a run of the same configuration is resumed."""
     model: str = "tiny"
     """A directory, a .gguf file, a hub name, "smollm2-135m", or "tiny": a small trunk from scratch on bytes."""
-    data: DataConfig = DataConfig()
-    """What is read."""
+    data: DataConfig = DataConfig(ties="drop")
+    """What is read. The synthetic world has ties, which its own training leaves out."""
     text: TextContract = TextContract()
     """How a prompt and an answer become tokens."""
     packing: PackSpec = PackSpec()

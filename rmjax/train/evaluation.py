@@ -8,14 +8,14 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from rmjax.data.buckets import Layout, PackSpec
+from rmjax.data.buckets import Layout
 from rmjax.data.dataset import PreferenceData, subset, swap
 from rmjax.data.packing import make_layout
 from rmjax.data.proof import SplitProof
 from rmjax.data.tokenise import tokenise
 from rmjax.diagnostics.evaluation import Evaluation, Levels, Provenance, SwapCheck
 from rmjax.models.load import RewardModel
-from rmjax.train.config import DataConfig
+from rmjax.train.config import ReadConfig
 from rmjax.train.scoring import Scored, make_score_fn, score_all
 from rmjax.train.setup import model_fingerprint
 
@@ -25,7 +25,7 @@ _SWAPPED = 200  # comparisons that are scored anew with their sides exchanged
 def evaluate(
     model: RewardModel,
     layout: Layout,
-    config: DataConfig,
+    config: ReadConfig,
     *,
     file: str,
     proof: SplitProof | None = None,
@@ -117,15 +117,11 @@ def swap_check(
     exchanged = swap(subset(data, keep))
     tokenised = tokenise(exchanged, model.tokenizer, layout.tokenised.contract)
     kept_rows = np.isin(data.rows[keep], tokenised.data.rows)
-    spec = PackSpec(
-        lengths=layout.spec.lengths,
-        tokens_per_micro_batch=layout.spec.tokens_per_micro_batch,
-        row_multiple=layout.spec.row_multiple,
-    )
-    again = score_all(model.params, make_layout(tokenised, spec), score_fn).margins(tokenised.data.comparisons)
+    again = score_all(model.params, make_layout(tokenised, layout.spec), score_fn)
+    exchanged_margins = again.margins(tokenised.data.comparisons)
     margins = scored.margins(data.comparisons)[keep][kept_rows]
-    noise = np.abs(margins + again)
-    flipped = np.sign(margins) == -np.sign(again)
+    noise = np.abs(margins + exchanged_margins)
+    flipped = np.sign(margins) == -np.sign(exchanged_margins)
     # A margin within rounding of 0 has no decision to flip.
     return SwapCheck(len(margins), float(noise.max()), int((~flipped & (np.abs(margins) > noise.max())).sum()))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from rmjax.comparisons import check_ties
 from rmjax.data import synthetic
-from rmjax.data.buckets import Layout
+from rmjax.data.buckets import Layout, PackSpec
 from rmjax.data.contract import TextContract
 from rmjax.data.dataset import PreferenceData
 from rmjax.data.formats import read
@@ -23,8 +23,9 @@ from rmjax.models.config import ModelConfig
 from rmjax.models.load import RewardModel, load
 from rmjax.models.params import init
 from rmjax.models.weights import LoadReport
+from rmjax.sharding import MeshShape
 from rmjax.tokenizer import ByteTokenizer
-from rmjax.train.config import DataConfig, TrainConfig
+from rmjax.train.config import ReadConfig, TrainConfig
 
 # The demo's trunk: large enough to learn the synthetic world in about a minute on 2 cores.
 TINY = ModelConfig(
@@ -69,28 +70,26 @@ def open_model(name: str, seed: int) -> RewardModel:
     return load(name)
 
 
-def read_data(config: DataConfig) -> PreferenceData:
-    """The file of a configuration, or the synthetic world; ties without a policy are refused here.
+def read_file(path: str, config: ReadConfig) -> PreferenceData:
+    """A file of preferences, or the synthetic world.
 
     Args:
-        config: what to read.
+        path: of the file, or "synthetic".
+        config: how it is understood.
 
     Returns:
         Understood data.
 
     Raises:
-        DataError: names the row that cannot be understood, or counts the ties.
+        DataError: names the row that cannot be understood.
 
     Example:
-        >>> read_data(DataConfig(ties="drop")).format
+        >>> read_file("synthetic", ReadConfig()).format
         'synthetic'
     """
-    if config.path == "synthetic":
-        data = synthetic.make(synthetic.World()).data
-    else:
-        data = read(config.path, fields=config.fields, texts=config.texts, on_bad_row=config.on_bad_row)
-    check_ties(data.comparisons, config.ties)
-    return data
+    if path == "synthetic":
+        return synthetic.make(synthetic.World()).data
+    return read(path, fields=config.fields, texts=config.texts, on_bad_row=config.on_bad_row)
 
 
 def prepare(config: TrainConfig) -> Prepared:
@@ -106,26 +105,36 @@ def prepare(config: TrainConfig) -> Prepared:
         DataError: the data cannot be understood or split.
         CheckpointError: the model's files are damaged or incomplete.
     """
-    data = read_data(config.data)
+    data = read_file(config.data.path, config.data)
+    check_ties(data.comparisons, config.data.ties)
     model = open_model(config.model, config.seed)
     parts = split(data, {"train": 1 - config.data.held_out, "held_out": config.data.held_out}, config.data.split_seed)
     layouts = {}
     for name, part in parts.parts.items():
-        layouts[name] = lay_out(weigh(tokenise(part, model.tokenizer, config.text), config.data), config)
+        tokenised = weigh(tokenise(part, model.tokenizer, config.text), config.data)
+        layouts[name] = lay_out(tokenised, config.packing, config.mesh)
     return Prepared(model, parts, layouts["train"], layouts["held_out"])
 
 
-def weigh(tokenised: TokenisedData, config: DataConfig) -> TokenisedData:
+def weigh(tokenised: TokenisedData, config: ReadConfig) -> TokenisedData:
     """The same data, weighted so that every `config.unit` counts as one."""
     comparisons = tokenised.data.comparisons.weigh(config.unit, config.ties)
     return dataclasses.replace(tokenised, data=dataclasses.replace(tokenised.data, comparisons=comparisons))
 
 
-def lay_out(tokenised: TokenisedData, config: TrainConfig) -> Layout:
-    """Trees and shapes, with rows that divide by the devices that share them."""
-    devices = config.mesh.data * config.mesh.fsdp
-    multiple = int(np.lcm(config.packing.row_multiple, devices))
-    return make_layout(tokenised, dataclasses.replace(config.packing, row_multiple=multiple))
+def lay_out(tokenised: TokenisedData, packing: PackSpec, mesh: MeshShape) -> Layout:
+    """Trees and shapes, with rows that divide by the devices that share them.
+
+    Args:
+        tokenised: the data set.
+        packing: how trees are packed.
+        mesh: the devices.
+
+    Returns:
+        The layout.
+    """
+    multiple = int(np.lcm(packing.row_multiple, mesh.data * mesh.fsdp))
+    return make_layout(tokenised, dataclasses.replace(packing, row_multiple=multiple))
 
 
 def model_fingerprint(model: RewardModel, contract: TextContract) -> str:

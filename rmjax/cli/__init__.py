@@ -1,0 +1,5 @@
+"""The command line: `rmjax VERB`."""
+
+from rmjax.cli.main import main
+
+__all__ = ["main"]

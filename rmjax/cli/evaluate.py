@@ -1,0 +1,51 @@
+"""`rmjax eval`: a model on a file, with intervals, baselines and the page."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from rmjax.cli import show
+from rmjax.cli.inputs import Inputs, open_inputs, refuse_ties
+from rmjax.cli.pages import write_report
+from rmjax.report.model import to_json
+from rmjax.report.terminal import render_text
+from rmjax.train.evaluation import evaluate as measure
+
+
+@dataclasses.dataclass(frozen=True)
+class EvalConfig(Inputs):
+    """What is evaluated on what."""
+
+    output: str = "report"
+    """Directory for report.html and evaluation.json."""
+
+
+def evaluate(config: Annotated[EvalConfig, tyro.conf.arg(name="")], /, json: bool = False) -> None:
+    """Accuracy, likelihood and margins with clustered intervals, the length baseline, and report.html.
+
+    Args:
+        config: what is evaluated on what.
+        json: print the result as JSON on standard output.
+    """
+    where = show.console(json)
+    run, data, layout = open_inputs(config)
+    refuse_ties(data, config.read)
+    with show.progress("scoring", int(layout.tokenised.lengths.sum()), where) as (bar, task):
+        evaluation = measure(
+            run.model,
+            layout,
+            config.read,
+            file=Path(config.file).name,
+            dtype=config.dtype,
+            progress=lambda tokens: bar.advance(task, tokens),
+        )
+    report, page = write_report(config.output, evaluation)
+    if json:
+        show.print_json(to_json(report))
+        return
+    where.print(render_text(report))
+    where.print(f"report: {page}")

@@ -1,0 +1,91 @@
+"""`rmjax train`: a file of preferences in, a trained reward model and a report out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from rmjax.cli import show
+from rmjax.cli.pages import write_report
+from rmjax.models.params import abstract
+from rmjax.report.model import to_json
+from rmjax.report.terminal import render_text
+from rmjax.sharding import make_mesh, shardings
+from rmjax.train.config import TrainConfig
+from rmjax.train.cost import Cost
+from rmjax.train.evaluation import evaluate, split_words
+from rmjax.train.loop import Step, claim, estimate_cost, run_steps
+from rmjax.train.loop import train as run_training
+from rmjax.train.metrics import read_metrics
+from rmjax.train.run import save_contract
+from rmjax.train.setup import Prepared, prepare
+
+
+def train(config: Annotated[TrainConfig, tyro.conf.arg(name="")] = TrainConfig(), /, json: bool = False) -> None:
+    """Train a reward model. Without options: a small trunk from scratch on the synthetic world.
+
+    Args:
+        config: the run.
+        json: print the result as JSON on standard output.
+    """
+    where = show.console(json)
+    output = Path(config.output)
+    prepared = prepare(config)
+    claim(output, config)
+    save_contract(output, prepared.train.tokenised)
+    steps, cost = run_steps(prepared.train, config), estimate_cost(prepared, config)
+    where.print(show.facts("Before the first step", plan(config, prepared, len(steps), cost)))
+    with show.progress("training", len(steps), where) as (bar, task):
+
+        def observe(step: Step, row: dict[str, Any]) -> None:
+            said = f"loss {row['loss']:.3f}, accuracy {row['accuracy']:.1%}"
+            bar.update(task, completed=step.number, description=said)
+
+        trained = run_training(prepared, config, observe=[observe])
+    where.print(f"{trained.steps} steps in {trained.seconds:.0f} s. Evaluating what was held out.")
+    evaluation = evaluate(
+        trained.model,
+        prepared.held_out,
+        config.data,
+        file=f"{Path(config.data.path).name}, held out",
+        proof=prepared.split.proof,
+        dtype=config.dtype,
+    )
+    spent = [("Estimated", str(cost)), ("Training", f"{trained.seconds:.0f} s, {trained.steps} steps")]
+    report, page = write_report(output, evaluation, read_metrics(output), cost=spent)
+    if json:
+        show.print_json(to_json(report))
+        return
+    where.print(render_text(report))
+    where.print(f"report: {page}")
+
+
+def plan(config: TrainConfig, prepared: Prepared, steps: int, cost: Cost) -> list[tuple[str, str]]:
+    """What is about to happen, in words.
+
+    Args:
+        config: the run.
+        prepared: model and data.
+        steps: of the optimiser.
+        cost: of all of them.
+
+    Returns:
+        Labels and texts.
+    """
+    model, tokenised = prepared.model, prepared.train.tokenised
+    _, replicated = shardings(abstract(model.config), make_mesh(config.mesh))
+    rows = [
+        ("model", f"{model.report.source}: {model.config.num_parameters:,} parameters, head: {model.report.head}"),
+        ("trained", f"{config.trainable}, {config.dtype} matmuls, float32 master weights"),
+        ("data", f"{config.data.path}: {split_words(prepared.split.proof)}"),
+        ("ties", config.data.ties or "none"),
+        ("weighs the same", f"every {config.data.unit}"),
+        ("text", f"{tokenised.contract.template}, at most {tokenised.contract.max_length} tokens"),
+        ("shapes", ", ".join(f"{b.rows} x {b.length}" for b in prepared.train.buckets)),
+        ("steps", f"{steps}, {config.accumulate} micro-batches each"),
+        ("cost", str(cost)),
+    ]
+    notes = (*prepared.split.warnings, *prepared.train.notes, *replicated)
+    return rows + [("note", note) for note in notes]
