@@ -24,7 +24,7 @@ class EvalConfig(Inputs):
     """Directory for report.html and evaluation.json."""
 
 
-def evaluate(config: Annotated[EvalConfig, tyro.conf.arg(name="")], /, json: bool = False) -> None:
+def evaluate(config: Annotated[EvalConfig, tyro.conf.arg(name="")], *, json: bool = False) -> None:
     """Accuracy, likelihood and margins with clustered intervals, the length baseline, and report.html.
 
     Args:

@@ -9,7 +9,7 @@ from rmjax.models.save import save
 from rmjax.train.run import open_run
 
 
-def export(model: tyro.conf.Positional[str], directory: tyro.conf.Positional[str], /, json: bool = False) -> None:
+def export(model: tyro.conf.Positional[str], directory: tyro.conf.Positional[str], *, json: bool = False) -> None:
     """Write safetensors, config.json and the tokenizer, which transformers opens with the same scores.
 
     Args:

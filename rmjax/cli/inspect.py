@@ -24,7 +24,7 @@ class InspectConfig(Inputs):
     """Comparisons that are shown in full."""
 
 
-def inspect(config: Annotated[InspectConfig, tyro.conf.arg(name="")], /, json: bool = False) -> None:
+def inspect(config: Annotated[InspectConfig, tyro.conf.arg(name="")], *, json: bool = False) -> None:
     """Format, counts, ties, lengths, what a limit would cut, double BOS, the exact text and the scored token.
 
     Args:

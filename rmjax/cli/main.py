@@ -37,7 +37,3 @@ def main(arguments: list[str] | None = None) -> None:
     except RMJaxError as error:
         Console(stderr=True).print(f"[bold red]{type(error).__name__}[/]: {escape(str(error))}")
         sys.exit(2)
-
-
-if __name__ == "__main__":
-    main()

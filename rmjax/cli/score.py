@@ -22,7 +22,7 @@ class ScoreConfig(Inputs):
     """One JSON line per comparison."""
 
 
-def score(config: Annotated[ScoreConfig, tyro.conf.arg(name="")], /, json: bool = False) -> None:
+def score(config: Annotated[ScoreConfig, tyro.conf.arg(name="")], *, json: bool = False) -> None:
     """Scores and margins of a file, with the fingerprint of the model and contract that made them.
 
     A lone score is no result: it is on a scale of its own model, with a constant of its own for every prompt.

@@ -23,7 +23,7 @@ from rmjax.train.run import save_contract
 from rmjax.train.setup import Prepared, prepare
 
 
-def train(config: Annotated[TrainConfig, tyro.conf.arg(name="")] = TrainConfig(), /, json: bool = False) -> None:
+def train(config: Annotated[TrainConfig, tyro.conf.arg(name="")] = TrainConfig(), *, json: bool = False) -> None:
     """Train a reward model. Without options: a small trunk from scratch on the synthetic world.
 
     Args:

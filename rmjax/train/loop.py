@@ -132,7 +132,7 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
     opt_state = optimizer.init(trained)
     apply = jax.jit(
         lambda trained, state, gradient, count: update(optimizer, trained, state, gradient, count),
-        donate_argnums=(0, 1, 2),
+        donate_argnums=(0, 1),
         out_shardings=(where, jax.tree.map(lambda x: x.sharding, opt_state), None),
     )
     start = time.perf_counter()

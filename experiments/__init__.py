@@ -1,0 +1,1 @@
+"""Experiments: runnable configurations and measurements."""

@@ -1,0 +1,31 @@
+"""One call from a configuration to a trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rmjax.train.config import TrainConfig
+from rmjax.train.loop import Observer, Trained, claim, train
+from rmjax.train.run import save_contract
+from rmjax.train.setup import prepare
+
+
+def fit(config: TrainConfig, observe: Sequence[Observer] = ()) -> Trained:
+    """Read, check, split, tokenise and train; or go on with a run that was killed.
+
+    Args:
+        config: the run.
+        observe: called after every step with the step and its row of metrics.
+
+    Returns:
+        The trained model. Checkpoints, metrics and the contract from text to tokens are in `config.output`.
+
+    Raises:
+        DataError: the data cannot be understood; before anything is written.
+        CheckpointError: the directory holds another run.
+    """
+    prepared = prepare(config)
+    claim(Path(config.output), config)
+    save_contract(config.output, prepared.train.tokenised)
+    return train(prepared, config, observe)
