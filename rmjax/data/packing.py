@@ -1,44 +1,28 @@
-"""Which response goes to which row of which micro-batch: a pure function of (data, spec, seed, epoch)."""
+"""Packing as a pure function of (data, spec, seed, epoch), with shapes fixed once for a data set."""
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from rmjax.data.buckets import Bucket, Layout, PackSpec, Tree, cost, cut_trees
-from rmjax.data.subset_sums import SubsetSums
+from rmjax.data.buckets import Bucket, Layout, PackSpec, Tree
+from rmjax.data.cutting import cut_trees, judged_prompts
+from rmjax.data.filling import MicroBatch, pack, total_cost
 from rmjax.data.tokenise import TokenisedData
-from rmjax.data.trees import Piece
 
+# Shapes are chosen by packing a sample of this many prompts.
+_TRIAL = 1500
 # A shape that fewer than this share of the positions would use is not worth its compilation.
 _RARE = 0.02
 # N and E have room for what other epochs may draw together; a micro-batch that would need more is closed earlier.
 _ROOM = 1.25
+# Up to this many prompts to a micro-batch are few.
+_FEW = 4
 # Epochs differ in how many rows they fill; this much more than the trial's must still fit its micro-batches.
 _SPREAD = 1.03
-
-
-@dataclasses.dataclass(frozen=True)
-class MicroBatch:
-    """Rows of one shape, and the comparisons of the prompts in them."""
-
-    bucket: Bucket
-    rows: tuple[tuple[Piece, ...], ...]  # at most bucket.rows of them
-    comparisons: tuple[int, ...]
-
-    @property
-    def num_responses(self) -> int:
-        """How many responses are scored."""
-        return sum(len(piece.responses) for row in self.rows for piece in row)
-
-    @property
-    def num_tokens(self) -> int:
-        """How many positions hold a token."""
-        return sum(piece.size for row in self.rows for piece in row)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,19 +64,16 @@ def make_layout(tokenised: TokenisedData, spec: PackSpec | None = None) -> Layou
         [256]
     """
     spec = spec or PackSpec()
-    layouts = [_without_rare(cut_trees(tokenised, spec, shapes_for_prompts=False))]
-    if any(len(tree.pieces) > 1 for tree in layouts[0].trees):
-        layouts.append(cut_trees(tokenised, spec, shapes_for_prompts=True))
-    layout = min((_balanced(layout) for layout in layouts), key=_trial_cost)
-    trial = epoch_plan(layout, seed=0, epoch=0)
-    sized = []
-    for bucket in layout.buckets:
-        drawn = [batch for batch in trial.micro_batches if batch.bucket == bucket]
-        alone = [t for t in layout.trees if t.bucket is None and t.pieces[0].size <= bucket.length]
-        responses = [_ROOM * batch.num_responses for batch in drawn] + [tree.num_responses for tree in alone]
-        comparisons = [_ROOM * len(batch.comparisons) for batch in drawn] + [len(tree.comparisons) for tree in alone]
-        sized.append(dataclasses.replace(bucket, responses=_round_up(responses), comparisons=_round_up(comparisons)))
-    return dataclasses.replace(layout, buckets=tuple(sized))
+    prompts = judged_prompts(tokenised, spec.lengths)
+    layouts = [_without_rare(cut_trees(tokenised, prompts, spec, alike=alike)) for alike in (False, True)]
+    # Shapes to the measure of prompts are for prompts that nearly fill a micro-batch; small ones would make it small.
+    if sum(prompt.whole.size for prompt in prompts) * _FEW > spec.tokens_per_micro_batch * len(prompts):
+        layouts.append(cut_trees(tokenised, prompts, spec, shapes_for_prompts=True))
+    layout = _balanced(min(layouts, key=_trial_cost))
+    trial = _trial(layout)
+    return dataclasses.replace(
+        layout, buckets=tuple(_sized(layout, where, trial) for where in range(len(layout.buckets)))
+    )
 
 
 def epoch_plan(layout: Layout, seed: int | None, epoch: int = 0) -> Plan:
@@ -121,168 +102,33 @@ def epoch_plan(layout: Layout, seed: int | None, epoch: int = 0) -> Plan:
     """
     rng = None if seed is None else np.random.default_rng([seed, epoch])
     order = range(len(layout.trees)) if rng is None else rng.permutation(len(layout.trees))
-    batches = _pack(layout, [layout.trees[i] for i in order])
+    batches = pack(layout, [layout.trees[i] for i in order])
     if rng is not None:
         batches = [batches[i] for i in rng.permutation(len(batches))]
     return Plan(tuple(batches))
 
 
-@dataclasses.dataclass
-class _Block:
-    """Rows that stay together, with the trees in them."""
-
-    rows: list[list[Piece]]
-    trees: list[Tree]
-
-    @property
-    def num_responses(self) -> int:
-        return sum(tree.num_responses for tree in self.trees)
-
-    @property
-    def num_comparisons(self) -> int:
-        return sum(len(tree.comparisons) for tree in self.trees)
-
-
-def _pack(layout: Layout, trees: Iterable[Tree]) -> list[MicroBatch]:
-    """Stream trees through the pool into rows, and rows into micro-batches."""
-    spec, buckets = layout.spec, layout.buckets
-    stream = collections.deque(trees)
-    pool: list[Tree] = []
-    pending: list[list[_Block]] = [[] for _ in buckets]
-    done: list[MicroBatch] = []
-
-    def refill() -> None:
-        while stream and (len(pool) < spec.pool or stream[0].bucket is not None):
-            tree = stream.popleft()
-            if tree.bucket is None:
-                pool.append(tree)
-            else:
-                add(tree.bucket, _Block([[piece] for piece in tree.pieces], [tree]))
-
-    def add(where: int, block: _Block) -> None:
-        bucket = buckets[where]
-        for row in block.rows:
-            _fill_row(row, block, bucket, pool)
-        pending[where].append(block)
-        # Twice the rows of a micro-batch, so that blocks of several rows find what completes them.
-        while sum(len(waiting.rows) for waiting in pending[where]) >= 2 * bucket.rows:
-            done.append(_take(bucket, pending[where]))
-
-    refill()
-    while pool:
-        tree = pool.pop(0)
-        add(_choose(tree, buckets, pool, spec), _Block([[tree.pieces[0]]], [tree]))
-        refill()
-    for bucket, waiting in zip(buckets, pending):
-        while sum(len(block.rows) for block in waiting) > bucket.rows:
-            done.append(_take(bucket, waiting))
-    _merge_leftovers(buckets, pending)
-    return done + [batch for bucket, waiting in zip(buckets, pending) for batch in _close(bucket, waiting)]
-
-
-def _close(bucket: Bucket, waiting: list[_Block]) -> list[MicroBatch]:
-    """What is left of a shape, in as many micro-batches as it takes."""
-    waiting, batches = list(waiting), []
-    while waiting:
-        batches.append(_take(bucket, waiting))
-    return batches
-
-
-def _merge_leftovers(buckets: tuple[Bucket, ...], pending: list[list[_Block]]) -> None:
-    """Move the leftovers of one shape into the last micro-batch of a longer one, where that is cheaper."""
-    for short in range(len(buckets)):
-        waiting = pending[short]
-        trees = [tree for block in waiting for tree in block.trees]
-        if not trees or any(tree.bucket is not None for tree in trees):
-            continue
-        for long, bucket in enumerate(buckets):
-            if bucket.length <= buckets[short].length:
-                continue
-            pool, moved = sorted(trees, key=lambda tree: -tree.pieces[0].size), []
-            while pool:
-                tree = pool.pop(0)
-                block = _Block([[tree.pieces[0]]], [tree])
-                _fill_row(block.rows[0], block, bucket, pool)
-                moved.append(block)
-            together = pending[long] + moved
-            before = _cost(_close(buckets[short], waiting)) + _cost(_close(bucket, pending[long]))
-            if _cost(_close(bucket, together)) < before:
-                pending[short], pending[long] = [], together
-                break
-
-
-def _choose(tree: Tree, buckets: tuple[Bucket, ...], pool: list[Tree], spec: PackSpec) -> int:
-    """The bucket in whose rows the tree wastes least: the first that gets full enough, else the fullest."""
-    size = tree.pieces[0].size
-    longest = max(bucket.length for bucket in buckets)
-    sums = SubsetSums([other.pieces[0].size for other in pool], longest - size)
-    fills = []
-    for where, bucket in enumerate(buckets):
-        if bucket.length >= size:
-            fill = (size + sums.best(bucket.length - size)) / bucket.length
-            if fill >= spec.min_fill:
-                return where
-            fills.append((-fill, where))
-    return min(fills)[1]
-
-
-def _fill_row(row: list[Piece], block: _Block, bucket: Bucket, pool: list[Tree]) -> None:
-    """Move those trees of the pool that fill the rest of a row best into it, while N and E have room."""
-    room = bucket.length - sum(piece.size for piece in row)
-    sums = SubsetSums([other.pieces[0].size for other in pool], room)
-    for index in reversed(sums.members(sums.best(room))):
-        other = pool[index]
-        if (
-            block.num_responses + other.num_responses <= bucket.responses
-            and block.num_comparisons + len(other.comparisons) <= bucket.comparisons
-        ):
-            row.append(other.pieces[0])
-            block.trees.append(pool.pop(index))
-
-
-def _take(bucket: Bucket, waiting: list[_Block]) -> MicroBatch:
-    """A micro-batch from the oldest waiting block and those that complete its rows."""
-    room = bucket.rows - len(waiting[0].rows)
-    sums = SubsetSums([len(block.rows) for block in waiting[1:]], room)
-    chosen = [waiting[0]]
-    for index in sums.members(sums.best(room)):
-        block = waiting[1 + index]
-        together = [*chosen, block]
-        if (
-            sum(block.num_responses for block in together) <= bucket.responses
-            and sum(block.num_comparisons for block in together) <= bucket.comparisons
-        ):
-            chosen = together
-    taken = set(map(id, chosen))
-    waiting[:] = [block for block in waiting if id(block) not in taken]
-    return MicroBatch(
-        bucket,
-        tuple(tuple(row) for block in chosen for row in block.rows),
-        tuple(e for block in chosen for tree in block.trees for e in tree.comparisons),
-    )
+def _trial(layout: Layout) -> list[MicroBatch]:
+    """One epoch of a sample of the data."""
+    order = np.random.default_rng(0).permutation(len(layout.trees))[:_TRIAL]
+    return pack(layout, [layout.trees[i] for i in order])
 
 
 def _trial_cost(layout: Layout) -> float:
-    """What one epoch costs, in positions weighted by `cost`."""
-    return _cost(epoch_plan(layout, seed=0).micro_batches)
-
-
-def _cost(batches: Iterable[MicroBatch]) -> float:
-    """Positions, weighted by `cost`."""
-    shapes = (batch.bucket for batch in batches)
-    return sum(bucket.rows * bucket.length * cost(bucket.length) for bucket in shapes)
+    return total_cost(_trial(layout))
 
 
 def _without_rare(layout: Layout) -> Layout:
     """Leave out shapes that hardly anything would use and nothing needs."""
-    trial = epoch_plan(layout, seed=0)
+    trial = _trial(layout)
+    every = total_cost(trial)
     needed = {tree.bucket for tree in layout.trees}
     longest = max((tree.pieces[0].size for tree in layout.trees if tree.bucket is None), default=0)
     kept = []
     for where, bucket in enumerate(layout.buckets):
-        positions = sum(bucket.rows * bucket.length for batch in trial.micro_batches if batch.bucket == bucket)
+        here = total_cost(batch for batch in trial if batch.bucket == bucket)
         others = [*kept, *layout.buckets[where + 1 :]]
-        rare = positions < _RARE * trial.num_positions and any(other.length >= longest for other in others)
+        rare = here < _RARE * every and any(other.length >= longest for other in others)
         if where in needed or not rare:
             kept.append(bucket)
     trees = tuple(
@@ -294,15 +140,33 @@ def _without_rare(layout: Layout) -> Layout:
 
 def _balanced(layout: Layout) -> Layout:
     """Fewer rows in shapes whose last micro-batch would be mostly empty, where that is cheaper."""
-    trial = epoch_plan(layout, seed=0)
+    if len(layout.trees) > _TRIAL:  # one micro-batch among so many costs little
+        return layout
+    trial = _trial(layout)
     buckets = []
     for where, bucket in enumerate(layout.buckets):
-        used = [len(batch.rows) for batch in trial.micro_batches if batch.bucket == bucket]
+        used = [len(batch.rows) for batch in trial if batch.bucket == bucket]
         largest = max((len(tree.pieces) for tree in layout.trees if tree.bucket == where), default=1)
         even = math.ceil(int(_SPREAD * sum(used)) / len(used)) if used else bucket.rows
         rows = min(bucket.rows, _round_up([max(largest, even)], layout.spec.row_multiple))
         buckets.append(dataclasses.replace(bucket, rows=rows))
     return min(layout, dataclasses.replace(layout, buckets=tuple(buckets)), key=_trial_cost)
+
+
+def _sized(layout: Layout, where: int, trial: Sequence[MicroBatch]) -> Bucket:
+    """A shape with its N and E."""
+    bucket = layout.buckets[where]
+    drawn = [batch for batch in trial if batch.bucket == bucket]
+    alone = [tree for tree in layout.trees if _may_go(tree, where, bucket)]
+    return dataclasses.replace(
+        bucket,
+        responses=_round_up([_ROOM * b.num_responses for b in drawn] + [tree.num_responses for tree in alone]),
+        comparisons=_round_up([_ROOM * len(b.comparisons) for b in drawn] + [len(tree.comparisons) for tree in alone]),
+    )
+
+
+def _may_go(tree: Tree, where: int, bucket: Bucket) -> bool:
+    return tree.bucket == where if tree.bucket is not None else tree.pieces[0].size <= bucket.length
 
 
 def _round_up(counts: Sequence[float], multiple: int = 8) -> int:

@@ -1,12 +1,10 @@
 """Laws of packing: nothing is lost or doubled, prompts stay together, order is a function of seed and epoch."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from token_worlds import dialogues, from_ids, needs_shared, token_worlds
+from token_worlds import dialogues, from_ids, needs_shared, pairs_like_dialogues, token_worlds
 
 from rmjax.data.buckets import MAX_BUCKETS, PackSpec
 from rmjax.data.packing import epoch_plan, make_layout
@@ -56,17 +54,6 @@ def test_a_plan_is_a_function_of_its_arguments(world, seed, epoch):
     assert epoch_plan(first, seed, epoch) == epoch_plan(second, seed, epoch)
 
 
-def pairs_like_dialogues(count=600, seed=0):
-    """Pairs with the spread of dialogue lengths: median near 190 tokens, a tail beyond 1,000."""
-    rng = np.random.default_rng(seed)
-    groups = []
-    for _ in range(count):
-        prefix = rng.integers(3, 99, int(min(rng.lognormal(4.5, 0.8), 480)))
-        rest = [np.append(100 + side, rng.integers(3, 99, int(min(rng.lognormal(3.5, 0.8), 250)))) for side in (0, 1)]
-        groups.append([np.concatenate([prefix, text]) for text in rest])
-    return from_ids(groups, [(p, 0, 1) for p in range(count)])
-
-
 DIALOGUES = pairs_like_dialogues()
 
 
@@ -86,18 +73,6 @@ def test_what_is_left_over_is_not_always_learnt_last():
         emptiest.add(int(np.argmin([batch.num_tokens for batch in batches])) / (len(batches) - 1))
     assert len(emptiest) > 3
     assert min(emptiest) < 0.7
-
-
-def test_a_micro_batch_closes_where_its_responses_or_comparisons_are_full():
-    """Epochs may draw together more small prompts than the trial did: N and E hold all the same."""
-    layout = make_layout(DIALOGUES, PackSpec(tokens_per_micro_batch=4096))
-    for change in ({"responses": 6}, {"comparisons": 3}):
-        tight = tuple(dataclasses.replace(bucket, **change) for bucket in layout.buckets)
-        plan = epoch_plan(dataclasses.replace(layout, buckets=tight), seed=0)
-        assert sum(len(batch.comparisons) for batch in plan.micro_batches) == len(layout.trees)
-        for batch in plan.micro_batches:
-            assert batch.num_responses <= batch.bucket.responses
-            assert len(batch.comparisons) <= batch.bucket.comparisons
 
 
 def test_without_a_seed_order_stays_near_that_of_the_data():
@@ -120,6 +95,14 @@ def test_a_small_set_does_not_pay_for_a_large_micro_batch():
     world = from_ids([[[3, 4], [3, 5]]] * 3, [(p, 0, 1) for p in range(3)])
     plan = epoch_plan(make_layout(world, PackSpec(tokens_per_micro_batch=1 << 16)), seed=0)
     assert plan.num_positions == 256
+
+
+def test_trees_of_one_size_are_cut_where_that_leaves_less_empty():
+    """Whole trees of 360 tokens leave a third of a row of 512 empty; their halves of 210, a sixth of one of 256."""
+    groups = [[np.append(np.full(60, 3), np.full(75, 4 + i)) for i in range(4)]] * 40
+    layout = make_layout(from_ids(groups, [(p, 0, i) for p in range(40) for i in (1, 2, 3)]))
+    plan = epoch_plan(layout, seed=0)
+    assert {(batch.bucket.rows, batch.bucket.length) for batch in plan.micro_batches} == {(8, 256)}
 
 
 def test_one_prompt_that_needs_more_than_a_micro_batch_gets_it_and_is_mentioned():

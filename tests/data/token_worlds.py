@@ -75,6 +75,18 @@ def from_ids(groups, pairs, position=None):
     )
 
 
+@functools.cache
+def pairs_like_dialogues(count=600, seed=0):
+    """Pairs with the spread of dialogue lengths: median near 190 tokens, a tail beyond 1,000."""
+    rng = np.random.default_rng(seed)
+    groups = []
+    for _ in range(count):
+        prefix = rng.integers(3, 99, int(min(rng.lognormal(4.5, 0.8), 480)))
+        rest = [np.append(100 + side, rng.integers(3, 99, int(min(rng.lognormal(3.5, 0.8), 250)))) for side in (0, 1)]
+        groups.append([np.concatenate([prefix, text]) for text in rest])
+    return from_ids(groups, [(p, 0, 1) for p in range(count)])
+
+
 @st.composite
 def token_worlds(draw, max_prompts=12, longest=24, inside=False):
     """Prompts whose answers share a prefix, or none; are a prefix of one another; are two, or many.
