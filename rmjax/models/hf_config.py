@@ -183,8 +183,8 @@ def config_to_hf(config: ModelConfig, **extra: Any) -> dict[str, Any]:
 
 
 def _rope(values: Mapping[str, Any]) -> tuple[float, Llama3Scaling | None]:
-    """Theta and scaling from either layout; transformers lets an older `rope_scaling` win where both are there."""
-    rope = {**(values.get("rope_parameters") or {}), **(values.get("rope_scaling") or {})}
+    """Theta and scaling from either layout; as in transformers, the older one wins where both are there."""
+    rope = values.get("rope_scaling") or values.get("rope_parameters") or {}
     theta = float(rope.get("rope_theta", values.get("rope_theta", 10_000.0)))
     kind = rope.get("rope_type", rope.get("type", "default"))
     if rope.get("partial_rotary_factor") not in _REFUSED["partial_rotary_factor"]:

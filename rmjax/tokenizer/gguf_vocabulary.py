@@ -12,7 +12,7 @@ from rmjax.errors import CheckpointError
 from rmjax.tokenizer.tokenizer import Tokenizer
 
 _CONTROL, _USER_DEFINED = 3, 4  # token types of the format
-# How Qwen2 cuts text into words before merging: contractions, letters with one sign before them, single digits,
+# How Qwen2 cuts text into words before merging: contractions, letters with one sign before them, single numerals,
 # other signs up to the line's end, line breaks, spaces.
 _QWEN2 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -39,6 +39,9 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
         >>> parts = {"model": "gpt2", "pre": "smollm", "tokens": tokens, "token_type": [3, 1, 1, 1], "merges": ["a b"]}
         >>> from_gguf({f"tokenizer.ggml.{name}": part for name, part in parts.items()}).encode("abb<|end|>")
         [3, 2, 0]
+
+    Source:
+        the splitting rules of llama.cpp, src/llama-vocab.cpp, which defines the names.
     """
     kind, pre = metadata.get("tokenizer.ggml.model"), metadata.get("tokenizer.ggml.pre")
     if kind != "gpt2" or pre not in _SPLITS:
@@ -48,14 +51,18 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
             "Load the model from a directory with its tokenizer.json; from GGUF, byte-level BPE is read with the "
             f"splitting rules {', '.join(_SPLITS)}.",
         )
-    tokens = list(metadata["tokenizer.ggml.tokens"])
-    merges = [tuple(merge.split(" ", 1)) for merge in metadata["tokenizer.ggml.merges"]]
-    backend = tokenizers.Tokenizer(models.BPE(vocab={t: i for i, t in enumerate(tokens)}, merges=merges))
+    try:
+        tokens, kinds = list(metadata["tokenizer.ggml.tokens"]), list(metadata["tokenizer.ggml.token_type"])
+        merges = [tuple(merge.split(" ", 1)) for merge in metadata["tokenizer.ggml.merges"]]
+        backend = tokenizers.Tokenizer(models.BPE(vocab={t: i for i, t in enumerate(tokens)}, merges=merges))
+    except Exception as error:  # the library raises bare Exception where a merge is not in the vocabulary
+        raise CheckpointError(
+            "the file's vocabulary is incomplete", {"reason": error}, "Convert the model to GGUF again."
+        ) from error
     backend.pre_tokenizer = pre_tokenizers.Sequence(_SPLITS[pre]())  # pyright: ignore[reportAttributeAccessIssue]
     if pre == "qwen2":
         backend.normalizer = normalizers.NFC()  # pyright: ignore[reportAttributeAccessIssue]
     backend.decoder = decoders.ByteLevel()  # pyright: ignore[reportAttributeAccessIssue]
-    kinds = list(metadata["tokenizer.ggml.token_type"])
     backend.add_special_tokens([t for t, kind in zip(tokens, kinds) if kind == _CONTROL])
     backend.add_tokens([AddedToken(t, normalized=False) for t, kind in zip(tokens, kinds) if kind == _USER_DEFINED])
     ids = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
@@ -69,7 +76,7 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
 
 
 def _smollm() -> list[Any]:
-    """Digits one by one, then GPT-2's words."""
+    """Every numeral of every script by itself, then GPT-2's words."""
     return [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
 
 
