@@ -2,7 +2,7 @@
 
 from rmjax.diagnostics.agreement import Agreement, Ceiling, ceiling_bounds, vote_agreement
 from rmjax.diagnostics.calibration import Reliability, ReliabilityBin, expected_calibration_error, reliability
-from rmjax.diagnostics.evaluation import Evaluation, Levels, Provenance, SwapCheck
+from rmjax.diagnostics.evaluation import Evaluation, Levels, Provenance, SwapCheck, swap_check
 from rmjax.diagnostics.intervals import (
     Estimate,
     clustered_mean,
@@ -58,5 +58,6 @@ __all__ = [
     "settled_layer",
     "settling_curve",
     "summarise",
+    "swap_check",
     "vote_agreement",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rmjax.comparisons import Comparisons, Ties, Unit
 from rmjax.errors import DataError, ReadoutError
@@ -29,13 +30,48 @@ class SwapCheck:
     """
 
     comparisons: int  # how many were scored anew
-    largest_sum: float  # largest |margin + swapped margin|
-    kept: int  # decisions that did not flip although neither margin is 0
+    largest_sum: float  # largest |margin + swapped margin|, in logits
+    kept: int  # decisions that did not flip, although both margins are more than rounding
+    rounding: float = 1e-3  # logits that the arithmetic of the model may leave
 
     @property
     def passed(self) -> bool:
-        """Whether every decision flipped."""
-        return self.kept == 0
+        """Whether every decision flipped and every margin changed its sign and nothing else, up to rounding."""
+        return self.kept == 0 and self.largest_sum <= self.rounding
+
+
+def swap_check(margins: ArrayLike, swapped: ArrayLike, *, rounding: float = 1e-3) -> SwapCheck:
+    """Hold margins against those of the same comparisons with their sides exchanged and scored anew.
+
+    Args:
+        margins: score of the first minus score of the second, [S].
+        swapped: the same of the exchanged file, where the first is the second, [S].
+        rounding: logits that the arithmetic may leave; more in bfloat16 than in float32.
+
+    Returns:
+        The check. A sum that is not a number fails it.
+
+    Raises:
+        DataError: the lengths differ.
+
+    Example:
+        >>> swap_check([1.0, -2.0], [-1.0, 2.0]).passed, swap_check([1.0], [0.5]).kept
+        (True, 1)
+    """
+    one, other = np.asarray(margins, np.float64), np.asarray(swapped, np.float64)
+    if one.shape != other.shape:
+        raise DataError(
+            "the exchanged file has another number of comparisons",
+            {"margins": one.shape, "swapped": other.shape},
+            "Score the same comparisons twice, in the same order.",
+        )
+    beyond = (np.abs(one) > rounding) & (np.abs(other) > rounding)
+    return SwapCheck(
+        comparisons=len(one),
+        largest_sum=float(np.abs(one + other).max(initial=0.0)),
+        kept=int((beyond & (np.sign(one) == np.sign(other))).sum()),
+        rounding=rounding,
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -123,7 +123,7 @@ def choices(report: Report) -> tuple[tuple[str, str], ...]:
         rows.append(("End of the lens", f"differs from the margin by at most {summary.end_point_residual:.1e} of it"))
     if summary.swap:
         swap = summary.swap
-        kept = "every decision flipped" if swap.passed else f"{plural(swap.kept, 'decision')} did not flip"
+        kept = f"{plural(swap.kept, 'decision')} did not flip" if swap.kept else "every decision flipped"
         rows.append(
             (
                 "Sides exchanged",

@@ -135,6 +135,7 @@ def _swap(summary: Summary) -> str:
         return f"Exchanging the two sides of {scored} and scoring anew flipped every decision, as it must."
     kept = plural(swap.kept, "decision")
     return (
-        f"Warning: exchanging the two sides of {scored} and scoring anew left {kept} as before. "
+        f"Warning: exchanging the two sides of {scored} and scoring anew left {kept} as before and changed margins by "
+        f"up to {swap.largest_sum:.2g} logits. "
         "The score depends on which side an answer stands on; do not use these numbers before that is understood."
     )

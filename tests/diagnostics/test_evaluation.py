@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rmjax.diagnostics import Evaluation, Provenance, SwapCheck
+from rmjax.diagnostics import Evaluation, Provenance, swap_check
 from rmjax.errors import DataError, ReadoutError
 from tests.diagnostics.worlds import world
 
@@ -60,6 +60,19 @@ def test_padding_is_not_looked_at():
     assert dataclasses.replace(whole, comparisons=nothing).end_point_residual == 0
 
 
-def test_a_swap_check_passes_where_every_decision_flipped():
-    assert SwapCheck(100, 1e-6, 0).passed
-    assert not SwapCheck(100, 2.0, 1).passed
+def test_a_swap_check_passes_where_margins_change_their_sign_and_nothing_else():
+    margins = np.array([1.0, -2.0, 0.0, 3.0])
+    exact = swap_check(margins, -margins)
+    assert (exact.comparisons, exact.largest_sum, exact.kept, exact.passed) == (4, 0, 0, True)
+    rounded = swap_check(margins, -margins + 1e-5)
+    assert rounded.passed
+    assert rounded.largest_sum == pytest.approx(1e-5)
+    # A model that adds 0.5 to whatever stands first: all decisions flip, and yet the side matters.
+    sided = swap_check(margins + 0.5, -margins + 0.5)
+    assert (sided.kept, sided.passed) == (1, False)
+    assert not swap_check(margins[:2] + 0.5, -margins[:2] + 0.5).passed
+    assert swap_check([1e-4], [1e-4]).kept == 0
+    assert swap_check([], []).passed
+    assert not swap_check([np.nan], [1.0]).passed
+    with pytest.raises(DataError, match="exchanged"):
+        swap_check([1.0], [1.0, 2.0])

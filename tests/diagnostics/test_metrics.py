@@ -126,6 +126,24 @@ def test_a_label_tie_is_half_for_either_side_or_nothing():
         Targets.from_votes(pair, cluster=[0])
 
 
+@pytest.mark.parametrize("ties", POLICIES)
+@given(seed=seeds)
+def test_every_unit_counts_one(ties, seed):
+    """Ties are among the votes that count where they are halved, and not where they are left out."""
+    _, comparisons, _, _, cluster = world(seed)
+    counts = {
+        unit: Targets.from_votes(comparisons, cluster=cluster, ties=ties, unit=unit).counts
+        for unit in ("vote", "comparison", "prompt")
+    }
+    voted = counts["vote"] > 0
+    np.testing.assert_allclose(counts["comparison"], voted, rtol=1e-6)
+    np.testing.assert_allclose(np.bincount(cluster, weights=counts["prompt"]), 1, rtol=1e-6)
+    # Within a prompt, every vote weighs the same.
+    for prompt in np.unique(cluster[voted]):
+        shares = (counts["prompt"] / counts["vote"].clip(1))[voted & (cluster == prompt)]
+        np.testing.assert_allclose(shares, shares[0], rtol=1e-6)
+
+
 def test_units_say_what_counts_as_one():
     """Two pairs of one prompt with 4 and 1 votes, one pair of another with 1 vote; the first pair is wrong."""
     pairs = Comparisons.from_votes([0, 0, 3], [1, 2, 4], [4, 1, 1], [0, 0, 0], prompt=[0, 0, 0, 1, 1])

@@ -89,7 +89,7 @@ def test_layers_are_held_against_gold_where_there_is_gold():
 
 
 def test_rounding_found_by_the_swap_check_is_the_noise_of_settling():
-    one = evaluation(swap=SwapCheck(60, 0.5, 0))
+    one = evaluation(swap=SwapCheck(60, 0.5, 0, rounding=1.0))
     assert summarise(one).settling.undecided == np.sum(np.abs(one.margins[_voted(one)]) <= 0.5)
 
 

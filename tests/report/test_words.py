@@ -105,6 +105,8 @@ def test_a_failed_swap_comes_first_and_a_passed_one_last():
     assert "flipped every decision" in passed[-1]
     assert failed[0].startswith("Warning")
     assert "7 decisions" in failed[0]
+    sided = sentences(summarise(evaluation(swap=SwapCheck(60, 0.5, 0))))[0]
+    assert "changed margins by up to 0.5 logits" in sided
 
 
 def test_settling_is_said_where_there_is_a_layer():
