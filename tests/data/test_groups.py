@@ -46,3 +46,9 @@ def test_groups_are_numbered_by_their_first_prompt_and_hold_every_comparison(row
     assert (np.diff(first) > 0).all()
     assert group_sizes(data).sum() == len(rows)
     assert (group_sizes(data) > 0).all()
+
+
+def test_a_chain_that_is_closed_late_keeps_the_number_of_its_first_prompt():
+    # The first and the last prompt share a text, the last two a source; the second stands alone.
+    rows = [(0, 0, 0, 0, 1), (1, 1, 1, 1, 1), (2, 2, 2, 2, 1), (0, 2, 3, 3, 2)]
+    assert groups(laid_out(rows)).tolist() == [0, 1, 0, 0]
