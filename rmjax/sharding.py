@@ -96,7 +96,7 @@ def shardings(specs: Any, mesh: jax.sharding.Mesh) -> tuple[Any, tuple[str, ...]
     is_spec = lambda leaf: hasattr(leaf, "axes")  # noqa: E731
     leaves = jax.tree.leaves(specs, is_leaf=is_spec)
     named = [(name, size) for leaf in leaves for size, name in zip(leaf.shape, leaf.axes, strict=True) if name]
-    uneven = {name: size for name, size in named if size % _devices(mesh, name)}
+    uneven = {name: min(s for n, s in named if n == name) for name, size in named if size % _devices(mesh, name)}
 
     def place(leaf) -> NamedSharding:
         return NamedSharding(mesh, PartitionSpec(*(RULES[a] if a and a not in uneven else None for a in leaf.axes)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import time
@@ -136,11 +137,13 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
         out_shardings=(where, jax.tree.map(lambda x: x.sharding, opt_state), None),
     )
     start = time.perf_counter()
-    with jax.set_mesh(mesh), Checkpoints(output / "checkpoints", config.keep_checkpoints) as checkpoints:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(jax.set_mesh(mesh))
+        checkpoints = stack.enter_context(Checkpoints(output / "checkpoints", config.keep_checkpoints))
         first = checkpoints.latest or 0
         if first:
             trained, opt_state = checkpoints.restore((trained, opt_state))
-        log = MetricsLog(output, after=first)
+        log = stack.enter_context(MetricsLog(output, after=first))
         tokens, clock = sum(b.num_tokens for s in steps[:first] for b in s.micro_batches), time.perf_counter()
         waiting: list[tuple[Step, list[HostBatch], list[Any], jax.Array]] = []
 
@@ -149,7 +152,6 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
             nonlocal tokens, clock
             step, hosts, readouts, norm = waiting.pop()
             if not np.isfinite(float(norm)):
-                log.close()
                 raise RMJaxError(
                     "the gradient is not finite",
                     {"step": step.number, "epoch": step.epoch, "gradient_norm": float(norm)},
@@ -188,7 +190,6 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
             report()
         if first < len(steps):
             checkpoints.save(len(steps), (trained, opt_state))
-        log.close()
     result = dataclasses.replace(model, params=whole(trained, frozen))
     return Trained(result, len(steps), first, time.perf_counter() - start)
 

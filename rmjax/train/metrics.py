@@ -75,6 +75,12 @@ class MetricsLog:
             if isinstance(value, float):
                 self._board.add_scalar(name, value, row["step"])
 
+    def __enter__(self) -> MetricsLog:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Flush both files."""
         self._file.close()

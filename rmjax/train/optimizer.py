@@ -107,7 +107,7 @@ def update(
         New parameters, new state, and the norm of the mean gradient before clipping.
     """
     mean = jax.tree.map(lambda g: g / count.astype(g.dtype), gradient_sum)
-    norm = optax.global_norm(mean)
+    norm = optax.tree.norm(mean)
     # optax corrects Adam's bias with a weakly typed integer step, which strict promotion refuses.
     with jax.numpy_dtype_promotion("standard"):
         updates, new_state = optimizer.update(mean, opt_state, params)

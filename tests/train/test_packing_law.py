@@ -16,9 +16,10 @@ from rmjax.data.contract import TextContract
 from rmjax.data.dataset import PreferenceData
 from rmjax.data.packing import epoch_plan, make_layout
 from rmjax.data.tokenise import TokenisedData
-from rmjax.models import Llama3Scaling, ModelConfig, ParamSpec, abstract, forward
+from rmjax.models import Llama3Scaling, ModelConfig, forward
 from rmjax.train.step import loss_and_readout
 from rmjax.train.trainable import split
+from tests.train.trees import make_params, relative
 
 BASE = ModelConfig(
     vocab_size=50, hidden_size=32, intermediate_size=48, num_layers=2, num_heads=4, num_kv_heads=2, head_dim=8
@@ -67,16 +68,6 @@ def make_data(groups):
     return TokenisedData(data, tuple(ids), last, TextContract(), None, "")
 
 
-def make_params(config, dtype):
-    """Every parameter away from its symmetric initial value, so that a missing gradient shows."""
-    rng = np.random.default_rng(0)
-
-    def draw(spec):
-        return jnp.asarray((spec.init == "ones") + 0.3 * rng.standard_normal(spec.shape), dtype)
-
-    return jax.tree.map(draw, abstract(config), is_leaf=lambda leaf: isinstance(leaf, ParamSpec))
-
-
 @functools.partial(jax.jit, static_argnames=("config", "dtype", "remat"))
 def gradient(params, batch, config, dtype, remat="none"):
     trained, frozen = split(params, None)
@@ -120,12 +111,6 @@ def isolated_results(params, tokenised, config, dtype):
     scores = np.full(len(tokenised.ids), np.nan)
     scores[sides] = readout.scores
     return scores, float(loss), grads
-
-
-def relative(a, b):
-    """Difference of two arrays by the norm of the second."""
-    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    return np.linalg.norm(a - b) / np.linalg.norm(b)
 
 
 def assert_same(packed, reference, bound):

@@ -1,0 +1,197 @@
+"""Training SmolLM2-135M with rmjax and with TRL: the same weights, pairs, order and threads, in one run.
+
+    make smollm2
+    python -m venv /path/to/trl && /path/to/trl/bin/pip install torch trl==1.16.0
+    python -m experiments.benchmarks.train_vs_trl --trl-python /path/to/trl/bin/python \
+        --hh hh_harmless_test.jsonl.gz --ukp-pairs ukp_pairs.jsonl.gz --ukp-texts ukp_arguments.jsonl.gz
+
+TRL runs in float32 with batches of 8 pairs, padded as it pads by default, and without gradient checkpointing. rmjax
+runs its packed rows with margins at every layer. rmjax is timed before and after TRL, so a machine that drifts shows.
+About 12 minutes on 2 CPU cores.
+
+HH is Anthropic's hh-rlhf, harmless-base/test, as published. UKP is UKPConvArg1 (see experiments/convert_ukp.py): a
+topic has some 33 arguments and 530 comparisons, and an argument that is scored once serves all of its comparisons;
+TRL has a pair of texts per comparison.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import tyro
+from experiments.benchmarks.rows import row, write
+
+from rmjax.data.batches import build
+from rmjax.data.buckets import Layout, PackSpec
+from rmjax.data.contract import TextContract, render
+from rmjax.data.formats import Fields, read
+from rmjax.data.packing import MicroBatch, epoch_plan, make_layout
+from rmjax.data.tokenise import tokenise
+from rmjax.head import Head
+from rmjax.models.load import RewardModel, load
+from rmjax.models.save import save
+from rmjax.train.optimizer import OptimizerConfig, make_optimizer, update
+from rmjax.train.scoring import place
+from rmjax.train.step import make_gradient_fn
+from rmjax.train.trainable import split
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """What is timed."""
+
+    trl_python: str
+    """Interpreter of an environment with torch and trl."""
+    hh: str
+    """hh_harmless_test.jsonl.gz."""
+    ukp_pairs: str
+    """ukp_pairs.jsonl.gz."""
+    ukp_texts: str
+    """ukp_arguments.jsonl.gz."""
+    hh_steps: int = 4
+    """Steps of 8 pairs that TRL is timed on, after one that is not counted."""
+    ukp_steps: int = 4
+    """The same on UKP."""
+    model: str = "smollm2-135m"
+    """The weights."""
+    json: str | None = None
+    """Where rows of results go."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """Comparisons per second of every timed step."""
+
+    rates: tuple[float, ...]
+
+    @property
+    def rate(self) -> float:
+        """The median."""
+        return float(np.median(self.rates))
+
+
+def main(config: Config) -> list[dict[str, Any]]:
+    """Time both sides and print the ratios."""
+    threads = os.cpu_count() or 1
+    model = load(config.model)
+    # A head away from zero: with a zero head the trunk has no gradient, which is no training step.
+    weight = np.random.default_rng(0).normal(0, 0.02, model.config.hidden_size).astype(np.float32)
+    model = dataclasses.replace(model, params=dataclasses.replace(model.params, head=Head(jax.numpy.asarray(weight))))
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        save(Path(scratch) / "model", model)
+        for name, layout, steps, target in (
+            ("HH pairs", hh_layout(config, model), config.hh_steps, 2.0),
+            ("UKP comparisons", ukp_layout(config, model), config.ukp_steps, 30.0),
+        ):
+            batches = first_batches(layout, 8 * (steps + 1))
+            before = time_rmjax(model, layout, batches)
+            theirs = time_trl(config, Path(scratch), model, layout, batches, steps, threads)
+            after = time_rmjax(model, layout, batches)
+            ours = Timing(before.rates + after.rates)
+            command = "python -m experiments.benchmarks.train_vs_trl"
+            rows += [
+                row(f"{name} per second, rmjax", ours.rate, "1/s", command=command),
+                row(f"{name} per second, TRL", theirs.rate, "1/s", command=command),
+                row(f"{name}, ratio", ours.rate / theirs.rate, "ratio", target=target, command=command),
+                row(f"{name}, drift of rmjax between its halves", after.rate / before.rate, "ratio", command=command),
+            ]
+            for line in rows[-4:]:
+                print(f"{line['name']}: {line['value']:.3g} {line['unit']}", flush=True)
+    if config.json:
+        write(config.json, rows)
+    return rows
+
+
+def hh_layout(config: Config, model: RewardModel) -> Layout:
+    """HH as TRL reads it: the whole dialogue as text, EOS at the end, no pair over 1,024 tokens."""
+    contract = TextContract(template="raw", add_eos=True, max_length=1024, truncation="drop")
+    tokenised = tokenise(read(config.hh, on_bad_row="drop"), model.tokenizer, contract)
+    return make_layout(tokenised, PackSpec(lengths=(256, 512, 1024), tokens_per_micro_batch=1024))
+
+
+def ukp_layout(config: Config, model: RewardModel) -> Layout:
+    """UKP with its votes; a micro-batch is a topic."""
+    fields = Fields(prompt=("prompt", "stance"), source="prompt")
+    data = read(config.ukp_pairs, texts=config.ukp_texts, fields=fields)
+    tokenised = tokenise(data, model.tokenizer, TextContract(template="raw", add_eos=True))
+    return make_layout(tokenised, PackSpec(lengths=(256, 512), tokens_per_micro_batch=1024))
+
+
+def first_batches(layout: Layout, comparisons: int) -> list[MicroBatch]:
+    """Micro-batches of a shuffled epoch until they hold that many comparisons, and one of every shape among them."""
+    chosen: list[MicroBatch] = []
+    for batch in epoch_plan(layout, seed=0).micro_batches:
+        if sum(len(b.comparisons) for b in chosen) >= comparisons:
+            break
+        chosen.append(batch)
+    return chosen
+
+
+def time_rmjax(model: RewardModel, layout: Layout, batches: list[MicroBatch]) -> Timing:
+    """One optimiser step per micro-batch, each shape compiled before it is timed."""
+    trained, frozen = split(model.params, None)
+    optimizer = make_optimizer(OptimizerConfig(), 100)
+    state = optimizer.init(trained)
+    gradient_fn = make_gradient_fn(model.config, ties="drop")
+    apply = jax.jit(lambda t, s, g, n: update(optimizer, t, s, g, n))
+
+    def step(batch: MicroBatch) -> None:
+        nonlocal trained, state
+        gradient, readout = gradient_fn(trained, frozen, place(build(layout, batch).batch, None))
+        trained, state, _ = jax.block_until_ready(apply(trained, state, gradient, readout.count))
+        np.asarray(readout.layer_margins)
+
+    for batch in {b.bucket: b for b in batches}.values():
+        step(batch)
+    seconds, comparisons = 0.0, 0
+    for batch in batches:
+        start = time.perf_counter()
+        step(batch)
+        seconds += time.perf_counter() - start
+        comparisons += len(batch.comparisons)
+    # Rows of different lengths differ in speed by design: only the rate over all of them is comparable.
+    return Timing((comparisons / seconds,))
+
+
+def time_trl(
+    config: Config,
+    scratch: Path,
+    model: RewardModel,
+    layout: Layout,
+    batches: list[MicroBatch],
+    steps: int,
+    threads: int,
+) -> Timing:
+    """The same comparisons in the same order, in batches of 8, in TRL's own environment."""
+    data, contract = layout.tokenised.data, layout.tokenised.contract
+    path = scratch / "pairs.jsonl"
+    order = [e for batch in batches for e in batch.comparisons][: 8 * (steps + 1)]
+    with path.open("w") as file:
+        for e in order:
+            sides = []
+            for response in (data.comparisons.first[e], data.comparisons.second[e]):
+                prompt = data.prompts[data.comparisons.prompt[response]]
+                sides.append(render(prompt, data.responses[response], model.tokenizer, contract))
+            file.write(json.dumps({"chosen": sides[0], "rejected": sides[1]}) + "\n")
+    command = [config.trl_python, str(Path(__file__).with_name("trl_side.py")), "--model", str(scratch / "model")]
+    command += ["--pairs", str(path), "--steps", str(steps + 1), "--threads", str(threads)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"TRL failed:\n{done.stderr[-3000:]}")
+    result = json.loads(done.stdout.strip().splitlines()[-1])
+    print(f"TRL: {result['versions']}, {result['kept']} of {result['given']} pairs kept")
+    return Timing(tuple(8 / seconds for seconds in result["seconds"][1:]))
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Config))
