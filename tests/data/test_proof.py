@@ -47,8 +47,8 @@ def test_texts_are_the_same_where_their_words_are(a, b):
 
 
 def test_sharing_is_counted_once_however_many_parts_share():
-    data = assembled([("p", "s", "a", "b")])
-    proof = prove({"one": data, "two": data, "three": data})
+    data, other = assembled([("p", "s", "a", "b")]), assembled([("q", "t", "c", "d")])
+    proof = prove({"one": data, "two": data, "three": data, "four": other})
     assert (proof.shared_prompts, proof.shared_sources, proof.shared_responses) == (1, 1, 2)
 
 

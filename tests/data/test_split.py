@@ -137,6 +137,12 @@ def test_fractions_that_are_none_are_refused(fractions):
         split(singles(4), fractions)
 
 
+def test_a_split_that_leaks_is_refused_however_it_came_about(monkeypatch):
+    monkeypatch.setattr("rmjax.data.split.groups", lambda data: np.arange(len(data.prompts)))
+    with pytest.raises(DataError, match=r"share texts or sources.*sources=1"):
+        split(assembled([(f"p{i}", "one source", f"a{i}", f"b{i}") for i in range(8)]), {"train": 0.5, "test": 0.5})
+
+
 def test_too_few_groups_are_refused():
     whole = assembled([(f"p{i}", "one source", f"a{i}", f"b{i}") for i in range(6)])
     with pytest.raises(DataError, match="nothing is left"):
