@@ -69,7 +69,7 @@ class Config:
     """Folds of debates."""
     layers: tuple[int, ...] = (6, 8, 10, 12, 14, 15, 16, 18, 20, 22, 24, 26, 28, 30)
     """Layers to choose among, counted from 1."""
-    ridges: tuple[float, ...] = (0.001, 0.003, 0.01, 0.03, 0.1)
+    ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
     """Ridges to choose among."""
     inner_folds: int = 3
     """Folds inside the training debates, for that choice."""
@@ -125,8 +125,8 @@ def main(config: Config) -> dict[str, Any]:
 
 
 def lay_out(data: PreferenceData, model: RewardModel) -> Layout:
-    """The debate, the stance and the argument as raw text, scored at the last token."""
-    tokenised = tokenise(data, model.tokenizer, TextContract(template="raw", add_eos=False))
+    """Debate and stance as the user's turn, the argument as the answer, scored at the last token of the template."""
+    tokenised = tokenise(data, model.tokenizer, TextContract(template="chat"))
     return make_layout(tokenised, PackSpec(lengths=(256, 512), tokens_per_micro_batch=1024))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from rmjax.data.contract import TextContract, fingerprint
 from rmjax.data.tokenise import TokenisedData
 from rmjax.errors import CheckpointError
-from rmjax.models.load import RewardModel, load
+from rmjax.models.load import RewardModel
 from rmjax.train.config import TrainConfig
 from rmjax.train.config import load as load_config
 from rmjax.train.loop import restore
@@ -50,7 +50,7 @@ def save_contract(directory: str | Path, tokenised: TokenisedData) -> None:
 
 
 def open_run(path: str | Path) -> Run:
-    """The model of a run, or any model that `rmjax.models.load` opens.
+    """The model of a run, or any model by name.
 
     Args:
         path: the directory of a run, or a model by name.
@@ -62,7 +62,7 @@ def open_run(path: str | Path) -> Run:
         CheckpointError: there is no complete checkpoint, or the tokenizer is not the one of the training.
     """
     if not is_run(path):
-        return Run(load(path), TextContract(), None)
+        return Run(open_model(str(path), seed=0), TextContract(), None)
     config = load_config(path)
     model = open_model(config.model, config.seed)
     stored = json.loads((Path(path) / "contract.json").read_text())

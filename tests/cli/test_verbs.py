@@ -1,0 +1,100 @@
+"""The verbs end to end on a small run of the embedded default."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rmjax.cli import main
+from rmjax.errors import GaugeError
+from rmjax.train import join_scores
+from rmjax.train.metrics import read_metrics
+
+VERBS = ("train", "eval", "score", "inspect", "export", "doctor")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    output = tmp_path_factory.mktemp("run")
+    main(["train", "--output", str(output), "--max-steps", "2"])
+    return output
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    path = tmp_path_factory.mktemp("file") / "pairs.jsonl"
+    rows = [
+        {"prompt": f"Count to {k}.", "chosen": "one " * k, "rejected": "two " * (k % 3 + 1) + "no"} for k in range(1, 9)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_training_leaves_a_page_numbers_and_a_run(trained):
+    page = (trained / "report.html").read_text()
+    assert "<svg" in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    rows = read_metrics(trained)
+    assert [row["step"] for row in rows] == [1, 2]
+    assert rows[0]["loss"] == pytest.approx(np.log(2), abs=1e-6)
+    assert len(rows[0]["layer_margin"]) == len(rows[0]["layer_accuracy"]) == 5
+    summary = json.loads((trained / "evaluation.json").read_text())
+    assert summary["summary"]["swap"]["passed"]
+    assert summary["diagnostics_levels"]["min_reward"] <= summary["diagnostics_levels"]["max_reward"]
+
+
+def test_evaluation_of_a_file(trained, pairs, tmp_path, capsys):
+    capsys.readouterr()
+    main(["eval", str(pairs), "--model", str(trained), "--output", str(tmp_path), "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert said["summary"]["counts"]["comparisons"] == 8
+    assert not said["summary"]["agreement"]["measured"]
+    assert "was not measured" in " ".join(said["sentences"])
+    assert (tmp_path / "report.html").exists()
+
+
+def test_scores_carry_the_fingerprint_and_join_only_under_one(trained, pairs, tmp_path, capsys):
+    mine, other = tmp_path / "mine.jsonl", tmp_path / "other.jsonl"
+    for model, path in ((str(trained), mine), ("tiny", other)):
+        main(["score", str(pairs), "--model", model, "--output", str(path)])
+    lines = join_scores([mine, mine])
+    assert len(lines) == 16
+    assert all(line["margin"] == pytest.approx(line["first"] - line["second"], abs=1e-6) for line in lines)
+    with pytest.raises(GaugeError, match="different scales"):
+        join_scores([mine, other])
+
+
+def test_inspect_says_what_was_understood(pairs, capsys):
+    capsys.readouterr()
+    main(["inspect", str(pairs), "--model", "tiny"])
+    said = capsys.readouterr().out
+    assert "Count to 1." in said
+
+
+def test_export_is_opened_again_with_the_same_parameters(trained, tmp_path):
+    import jax
+
+    from rmjax.models.load import load
+    from rmjax.train import open_run
+
+    main(["export", str(trained), str(tmp_path / "model")])
+    back = load(tmp_path / "model")
+    for a, b in zip(jax.tree.leaves(back.params), jax.tree.leaves(open_run(trained).model.params), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([verb, "--help"])
+    assert stopped.value.code == 0
+    assert "--json" in capsys.readouterr().out
+
+
+def test_the_doctor_names_the_backend_and_what_is_missing(capsys):
+    capsys.readouterr()
+    main(["doctor", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["backend"] == "cpu"
+    assert found["packages"]["jax"]
+    assert all({"package", "needed_for", "install"} == set(gap) for gap in found["missing"])
