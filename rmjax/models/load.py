@@ -106,8 +106,7 @@ def _from_directory(directory: Path, source: str) -> RewardModel:
         raise CheckpointError(
             "the directory is not a model",
             {"directory": directory, "lacks": "config.json"},
-            "Give the directory that save_pretrained or `rmjax export` wrote; a run of `rmjax train` is opened by name "
-            "of its run.",
+            "Give the directory that save_pretrained or `rmjax export` wrote.",
         )
     config = config_from_hf(json.loads((directory / "config.json").read_text("utf-8")))
     params, report = import_params(SafetensorsDirectory(directory), config, source=source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from rmjax.models.load import RewardModel
 from rmjax.models.weights import export_tensors
 
 
-def save(directory: str | Path, model: RewardModel) -> None:
+def save(directory: str | Path, model: RewardModel, *, pad_token: str | None = None) -> None:
     """Write a model that `load` and transformers' AutoModelForSequenceClassification open.
 
     Guarantees: `load` gives the same bits. transformers gives one logit, which is the score at the last token that is
@@ -24,9 +25,12 @@ def save(directory: str | Path, model: RewardModel) -> None:
     Args:
         directory: made where it does not exist.
         model: parameters of any float dtype are written as float32.
+        pad_token: what others are to pad with, instead of the tokenizer's own. transformers takes no batch without
+            one, and where it is EOS, it scores a text that ends with EOS at the token before. BOS ends no text.
 
     Raises:
         CheckpointError: the directory already holds sharded weights, or no family has this combination of parts.
+        DataError: the pad token is not in the vocabulary.
 
     Example:
         >>> import tempfile
@@ -53,6 +57,8 @@ def save(directory: str | Path, model: RewardModel) -> None:
     """
     folder = Path(directory)
     tokenizer = model.tokenizer
+    if pad_token is not None:
+        tokenizer = dataclasses.replace(tokenizer, special_tokens={**tokenizer.special_tokens, "pad_token": pad_token})
     ids = {"bos_token_id": tokenizer.bos_id, "eos_token_id": tokenizer.eos_id, "pad_token_id": tokenizer.pad_id}
     raw = config_to_hf(model.config, **ids)
     if list(folder.glob("model.safetensors.index.json")):

@@ -1,4 +1,5 @@
-"""Open directories that rmjax saved with transformers, and compare scores, ids and rendered chats.
+"""Open directories that rmjax saved with transformers, and compare scores, alone and in a padded batch, ids and
+rendered chats.
 
 Run where torch and transformers 5 are installed; rmjax is not needed. Each directory holds `expected.json` beside the
 model: `ids` and `scores` of sequences, `texts` with their `text_ids`, and `chats` with what was `rendered`.
@@ -36,6 +37,14 @@ def problems(directory: Path) -> list[str]:
         elif abs(logits.item() - score) > TOLERANCE * max(1.0, abs(score)):
             found.append(f"score {logits.item()} and not {score}")
     tokenizer = transformers.AutoTokenizer.from_pretrained(directory)
+    width = max(map(len, expected["ids"]))
+    batch = torch.tensor([ids + [tokenizer.pad_token_id] * (width - len(ids)) for ids in expected["ids"]])
+    lengths = torch.tensor([len(ids) for ids in expected["ids"]])
+    with torch.no_grad():
+        padded = model(batch, attention_mask=(torch.arange(width) < lengths[:, None]).long()).logits[:, 0].tolist()
+    for ours, theirs in zip(expected["scores"], padded, strict=True):
+        if abs(theirs - ours) > TOLERANCE * max(1.0, abs(ours)):
+            found.append(f"score {theirs} in a padded batch and not {ours}")
     for text, ids in zip(expected["texts"], expected["text_ids"], strict=True):
         if (theirs := tokenizer(text, add_special_tokens=False)["input_ids"]) != ids:
             found.append(f"ids of {text!r}: {theirs} and not {ids}")

@@ -75,7 +75,7 @@ def test_absent_keys_mean_what_the_class_of_transformers_means():
 @pytest.mark.parametrize(
     ("keys", "window"),
     [
-        ({"sliding_window": 7}, None),
+        ({"sliding_window": 7, "max_window_layers": 0}, None),
         ({"sliding_window": 7, "use_sliding_window": True, "max_window_layers": 0}, 7),
         ({"sliding_window": 7, "use_sliding_window": True, "max_window_layers": 28}, None),
         ({"sliding_window": 7, "use_sliding_window": True, "layer_types": ["sliding_attention"] * 2}, 7),

@@ -6,9 +6,10 @@ import subprocess
 import jax
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from rmjax.errors import CheckpointError
+from rmjax.errors import CheckpointError, DataError
 from rmjax.head import Head
 from rmjax.models.forward import forward
 from rmjax.models.hf_config import config_from_hf
@@ -43,6 +44,8 @@ def test_a_model_of_transformers_goes_back_tensor_for_tensor(name, tmp_path):
     for key, value in theirs.items():
         assert ours[key].dtype == np.float32
         assert np.array_equal(ours[key], value.astype(np.float32))
+    with safe_open(tmp_path / "saved" / "model.safetensors", framework="numpy") as file:
+        assert file.metadata() == {"format": "pt"}  # older transformers refuse a file that does not say so
     raw = json.loads((tmp_path / "saved" / "config.json").read_text())
     assert raw["architectures"] == golden_config(name)["architectures"]
     assert config_from_hf(raw) == config_from_hf(golden_config(name))
@@ -56,20 +59,33 @@ def test_a_head_that_came_with_a_bias_keeps_it(tmp_path):
     assert bits(load(tmp_path / "saved")) == bits(biased)
 
 
+def narrowed(x):
+    return jax.numpy.asarray(np.asarray(x).astype(jax.numpy.bfloat16))
+
+
 def test_parameters_in_bfloat16_are_written_as_float32(tmp_path):
     model = load(golden_directory("qwen3", tmp_path))
-    narrow = dataclasses.replace(model, params=jax.tree.map(lambda x: x.astype(jax.numpy.bfloat16), model.params))
+    narrow = dataclasses.replace(model, params=jax.tree.map(narrowed, model.params))
     save(tmp_path / "saved", narrow)
     again = load(tmp_path / "saved")
     assert all(leaf.dtype == np.float32 for leaf in jax.tree.leaves(again.params))
     for ours, theirs in zip(jax.tree.leaves(again.params), jax.tree.leaves(narrow.params)):
-        assert np.array_equal(ours, theirs.astype(np.float32))
+        assert np.array_equal(ours, np.asarray(theirs).astype(np.float32))
 
 
 def test_a_directory_of_shards_is_not_written_into(tmp_path):
     directory = golden_directory("qwen2", tmp_path)
     with pytest.raises(CheckpointError, match="sharded"):
         save(directory, load(directory))
+
+
+def test_a_pad_token_of_its_own_is_written_for_model_and_tokenizer(tmp_path):
+    model = load(golden_directory("llama", tmp_path))
+    save(tmp_path / "saved", model, pad_token="<|bos|>")
+    assert load(tmp_path / "saved").tokenizer.pad_id == 256
+    assert json.loads((tmp_path / "saved" / "config.json").read_text())["pad_token_id"] == 256
+    with pytest.raises(DataError, match="vocabulary"):
+        save(tmp_path / "other", model, pad_token="<pad>")
 
 
 def test_transformers_gives_the_same_score(tmp_path):
@@ -89,8 +105,10 @@ def test_transformers_gives_the_same_score(tmp_path):
         tokenizer = dataclasses.replace(tokenizer, chat_template=chats["templates"]["whitespace"])
         model = dataclasses.replace(model, params=params, tokenizer=tokenizer)
         directories.append(tmp_path / "saved" / name)
-        save(directories[-1], model)
-        ids = [np.load(GOLDEN / name / "golden.npz")[f"ids_{n}"] for n in range(3)]
+        bos, eos = ("<|im_start|>", 2) if name == "qwen2" else ("<|bos|>", 257)
+        save(directories[-1], model, pad_token=bos)
+        golden = np.load(GOLDEN / name / "golden.npz")
+        ids = [np.append(golden[f"ids_{n}"], eos) for n in range(3)]
         expected = {
             "ids": [sequence.tolist() for sequence in ids],
             "scores": forward(params, unpacked(ids), model.config).scores.tolist(),
