@@ -55,8 +55,9 @@ def test_smollm2_reads_its_turns_as_tokens_and_decodes_every_text(smol):
         assert smol.decode(smol.encode(text)) == smol.decode(smol.encode(text, specials=False)) == text
 
 
-def test_digits_stand_alone_even_where_the_vocabulary_could_merge_them():
-    assert from_gguf(TINY).encode("a12") == [5, 2, 3]
+@pytest.mark.parametrize("pre", ["smollm", "qwen2"])
+def test_digits_stand_alone_even_where_the_vocabulary_could_merge_them(pre):
+    assert from_gguf({**TINY, "tokenizer.ggml.pre": pre}).encode("a12") == [5, 2, 3]
 
 
 def test_numerals_of_every_script_stand_alone_as_the_format_says(smol):
