@@ -37,17 +37,16 @@ _TASKS = {
     "larger": ("{name} saw {a} {things}, then {b}. Which is more?", max),
     "smaller": ("{name} saw {a} {things}, then {b}. Which is fewer?", min),
 }
-_WORDS = _list(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty"
-)
-_FORMS = {"digits": str, "words": lambda n: _WORDS[n], "capitals": lambda n: _WORDS[n].upper()}
+# How the answer proper is written. The plain form is asked for more often, so that even a reader who does not see the
+# question is better off with it.
+_FORMS = {"plainly": str, "in capitals": str.upper}
+_PLAIN = 2 / 3
 
 # By politeness; each kind has 39 characters in all, so that length alone tells nothing.
-OPENINGS = {
-    1: ("Gladly.", "With pleasure.", "Happy to help you."),
-    0: ("Right.", "Here it is now.", "This is my answer."),
-    -1: ("If I must.", "How tedious.", "Not again, please."),
+CLOSINGS = {
+    1: ("Glad to help!", "Have a nice day!", "Thank you!"),
+    0: ("That is it.", "So it comes out.", "I stop here."),
+    -1: ("Go away now.", "What a bore.", "Leave me alone."),
 }
 # Three wordings of one length, each preferred to the next by a taste that goes round in a circle.
 _WORDINGS = ("counts", "writes", "states")
@@ -109,7 +108,7 @@ def write(world: World, index: int) -> Scene:
     code, thing = divmod(code, len(_THINGS))
     name, kind = divmod(code, len(_KINDS))
     rng = np.random.default_rng([world.seed, index, 0])
-    task, form = _pick(rng, tuple(_TASKS)), _pick(rng, tuple(_FORMS))
+    task, form = _pick(rng, tuple(_TASKS)), "plainly" if rng.random() < _PLAIN else "in capitals"
     question, compute = _TASKS[task]
     a, b = _operands(rng, task)
     words = {"name": _NAMES[name], "things": f"{_KINDS[kind]} {_THINGS[thing]}"}
@@ -118,7 +117,7 @@ def write(world: World, index: int) -> Scene:
         text, features, wording = _answer(rng, world, words, compute(a, b), (a, b), form)
         answers.setdefault(text, (features, wording))
     return Scene(
-        prompt=f"{question.format(a=a, b=b, **words)} Answer in {form}.",
+        prompt=f"{question.format(a=a, b=b, **words)} Answer {form}.",
         task=task,
         form=form,
         answers=tuple(answers),
@@ -150,7 +149,7 @@ def _answer(
     near = [right + step for step in (-2, -1, 1, 2) if right + step >= 2]
     mistakes = [n for n in (*given, *near) if n != right]
     number = right if correct else _pick(rng, mistakes)
-    used = form if formed else _pick(rng, [other for other in _FORMS if other != form])
+    used = form if formed else next(other for other in _FORMS if other != form)
     wording = int(rng.integers(3))
 
     # Standardised: each feature has a mean and a variance of its own, whatever it is worth.
@@ -163,5 +162,5 @@ def _answer(
     count = min(max(round(1.5 + 1.2 * drive), 0), 3)
     idle = [_IDLE[k] for k in rng.permutation(len(_IDLE))[:count]]
 
-    body = f"{words['name']} {_WORDINGS[wording]} {_FORMS[used](number)} {words['things']}."
-    return " ".join([_pick(rng, OPENINGS[polite]), body, *idle]), features, wording
+    body = _FORMS[used](f"{words['name']} {_WORDINGS[wording]} {number} {words['things']}.")
+    return " ".join([body, *idle, _pick(rng, CLOSINGS[polite])]), features, wording

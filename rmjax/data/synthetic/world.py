@@ -30,10 +30,10 @@ class World:
     correct: float = 2.0
     """Gold reward of a right number, in logits at temperature 1."""
     form: float = 1.5
-    """Gold reward of writing the number as asked."""
-    polite: float = 1.0
-    """Gold reward of a polite opening, and what a rude one costs."""
-    length_correlation: float = 0.5
+    """Gold reward of an answer in the form that was asked for."""
+    polite: float = 1.5
+    """Gold reward of a polite closing, and what a rude one costs."""
+    length_correlation: float = 0.3
     """From -1 to 1: how much the number of idle sentences follows the gold reward. They are worth nothing."""
     annotators: int = 12
     """People who judge."""
