@@ -49,7 +49,7 @@ def test_auto_takes_the_template_where_there_is_one_and_a_prompt(data, tokenizer
 
 
 def test_the_texts_that_come_out():
-    def text(data, tokenizer, contract=TextContract()):  # noqa: B008 - frozen
+    def text(data, tokenizer, contract=TextContract()):
         return render(data.prompts[0], data.responses[0], tokenizer, resolve(contract, data, tokenizer))
 
     assert text(STRINGS, CHAT) == "<s>[user]sum?|[assistant]4|"

@@ -21,7 +21,7 @@ from rmjax.data.trees import shared_prefix
 DATA = preferences(["p" * 9, "q", "r"], [["cd", "cde"], ["c" * 30, "d"], ["ab", "b"]], [(p, 0, 1) for p in range(3)])
 
 
-def seen(contract=TextContract(max_length=12), examples=3):  # noqa: B008 - frozen
+def seen(contract=TextContract(max_length=12), examples=3):
     return inspect(make_layout(tokenise(DATA, Letters(), contract)), Letters(), examples)
 
 

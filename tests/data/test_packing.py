@@ -57,6 +57,27 @@ def test_a_plan_is_a_function_of_its_arguments(world, seed, epoch):
 DIALOGUES = pairs_like_dialogues()
 
 
+def test_a_shape_has_room_for_any_tree_that_may_go_there():
+    """A prompt with 30 answers of one token goes to long rows in the trial; short rows must hold it all the same."""
+    pairs = [[[3] * 58 + [4], [3] * 58 + [5]], [[3] * 118 + [4], [3] * 118 + [5]]] * 20
+    many = [[3, 4 + i] for i in range(30)]
+    edges = [(p, 0, 1) for p in range(40)] + [(40, i, j) for i in range(30) for j in range(i)]
+    layout = make_layout(from_ids([*pairs, many], edges), PackSpec(lengths=(64, 128), tokens_per_micro_batch=512))
+    assert [bucket.length for bucket in layout.buckets] == [64, 128]
+    for bucket in layout.buckets:
+        assert bucket.responses >= 30
+        assert bucket.comparisons >= 435
+
+
+def test_a_low_fill_keeps_rows_short():
+    def positions_in_short_rows(min_fill):
+        plan = epoch_plan(make_layout(DIALOGUES, PackSpec(min_fill=min_fill)), seed=0)
+        shapes = [batch.bucket for batch in plan.micro_batches]
+        return sum(bucket.rows * bucket.length for bucket in shapes if bucket.length == 256)
+
+    assert positions_in_short_rows(0.7) > positions_in_short_rows(0.97)
+
+
 def test_epochs_and_seeds_differ_in_order_and_in_nothing_else():
     layout = make_layout(DIALOGUES)
     plans = [epoch_plan(layout, seed, epoch) for seed, epoch in ((0, 0), (0, 1), (1, 0))]
