@@ -127,7 +127,7 @@ def main(config: Config) -> dict[str, Any]:
 def lay_out(data: PreferenceData, model: RewardModel) -> Layout:
     """Debate and stance as the user's turn, the argument as the answer, scored at the last token of the template."""
     tokenised = tokenise(data, model.tokenizer, TextContract(template="chat"))
-    return make_layout(tokenised, PackSpec(lengths=(256, 512), tokens_per_micro_batch=1024))
+    return make_layout(tokenised, PackSpec(lengths=(256,), tokens_per_micro_batch=8192))
 
 
 def cached_states(output: Path, model: RewardModel, layout: Layout, console: Console) -> np.ndarray:

@@ -46,7 +46,7 @@ THIRD_PARTY = {
     "models": NUMERICS | {"ml_dtypes", "safetensors", "gguf", "huggingface_hub"},
     "readouts": NUMERICS | {"scipy"},
     "data": {"numpy", "rich", "grain", "tokenizers", "transformers"},
-    "train": NUMERICS | {"optax", "orbax", "tensorboardX", "rich"},
+    "train": NUMERICS | {"scipy", "optax", "orbax", "tensorboardX"},
     "report": {"numpy", "jinja2", "markupsafe", "rich"},
     "interop": NUMERICS | {"flax", "optax"},
     "cli": NUMERICS | {"tyro", "rich"},

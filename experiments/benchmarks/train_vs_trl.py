@@ -28,8 +28,8 @@ from typing import Any
 import jax
 import numpy as np
 import tyro
-from experiments.benchmarks.rows import row, write
 
+from experiments.benchmarks.rows import row, write
 from rmjax.data.batches import build
 from rmjax.data.buckets import Layout, PackSpec
 from rmjax.data.contract import TextContract, render
@@ -120,11 +120,11 @@ def hh_layout(config: Config, model: RewardModel) -> Layout:
 
 
 def ukp_layout(config: Config, model: RewardModel) -> Layout:
-    """UKP with its votes; a micro-batch is a topic."""
+    """UKP with its votes; a topic spans rows, and a micro-batch holds one or two topics."""
     fields = Fields(prompt=("prompt", "stance"), source="prompt")
     data = read(config.ukp_pairs, texts=config.ukp_texts, fields=fields)
     tokenised = tokenise(data, model.tokenizer, TextContract(template="raw", add_eos=True))
-    return make_layout(tokenised, PackSpec(lengths=(256, 512), tokens_per_micro_batch=1024))
+    return make_layout(tokenised, PackSpec(lengths=(256,), tokens_per_micro_batch=4096))
 
 
 def first_batches(layout: Layout, comparisons: int) -> list[MicroBatch]:
