@@ -103,7 +103,7 @@ def write(world: World, index: int) -> Scene:
             {"prompt": index, "combinations": combinations},
             f"Ask for at most {combinations} prompts.",
         )
-    # One order of all combinations per seed: the map is one to one, since 7919 is prime and divides none of the sizes.
+    # One to one: 7919 is a prime and no factor of the number of combinations.
     code = (7919 * (index + world.seed)) % combinations
     code, thing = divmod(code, len(_THINGS))
     name, kind = divmod(code, len(_KINDS))

@@ -62,9 +62,8 @@ def bayes(made: SyntheticData, part: PreferenceData | None = None) -> Bayes:
     votes = first + second
     if not votes.sum():
         raise DataError("nobody decided anything", {"comparisons": len(index)}, "Ask more annotators, or lower ties.")
-    stay = made.world.flip_rate
     with np.errstate(divide="ignore"):  # log 0 = -∞ is right where nothing or everything is flipped
-        keep, flip = np.log1p(-stay), np.log(stay)
+        keep, flip = np.log1p(-made.world.flip_rate), np.log(made.world.flip_rate)
     margin = made.margin[index]
     log_sigmoid, log_sigmoid_minus = -np.logaddexp(0, -margin), -np.logaddexp(0, margin)
     log_p = np.logaddexp(keep + log_sigmoid, flip + log_sigmoid_minus)

@@ -66,6 +66,8 @@ class World:
         }
         lowest = {"seed": 0, "num_prompts": 1, "candidates": 2, "votes": 1}
         wrong |= {name: getattr(self, name) for name, low in lowest.items() if getattr(self, name) < low}
+        if self.candidates > 1_000:  # of some 100,000 texts that a prompt's grammar has
+            wrong["candidates"] = self.candidates
         if self.annotators < self.votes:
             wrong["annotators"] = self.annotators
         if wrong:
@@ -73,5 +75,5 @@ class World:
                 "a dial of the synthetic world is out of range",
                 wrong,
                 "Shares lie in [0, 1], length_correlation in [-1, 1], temperature above 0, tie from 0 up; there are at "
-                "least 1 prompt, 2 candidates, 1 vote, and as many annotators as votes.",
+                "least 1 prompt, 2 candidates (1,000 at most), 1 vote, and as many annotators as votes.",
             )

@@ -14,6 +14,7 @@ from rmjax.errors import DataError
         ("seed", -1),
         ("num_prompts", 0),
         ("candidates", 1),
+        ("candidates", 1_001),
         ("votes", 0),
         ("annotators", 2),
         ("temperature", 0.0),
