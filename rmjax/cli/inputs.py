@@ -47,7 +47,7 @@ def open_inputs(inputs: Inputs) -> tuple[Run, PreferenceData, Layout]:
     data = read_file(inputs.file, inputs.read)
     run = open_run(inputs.model)
     contract = inputs.text if run.config is None else run.contract
-    tokenised = tokenise(data, run.model.tokenizer, contract)
+    tokenised = tokenise(data, run.model.tokenizer, contract, on_empty_answer=inputs.read.on_empty_answer)
     return run, data, lay_out(tokenised, inputs.packing, MeshShape())
 
 

@@ -25,6 +25,8 @@ class ReadConfig:
     """Which columns mean what."""
     on_bad_row: Literal["error", "drop"] = "error"
     """Refuse a file with a row that cannot be understood, or leave such rows out and count them."""
+    on_empty_answer: Literal["bad", "keep"] = "bad"
+    """Whether an answer without a visible character makes a bad row, or is an answer."""
     ties: Ties | None = None
     """What Bradley-Terry does with ties: "drop" or "half". Must be chosen where there are any."""
     unit: Unit = "vote"

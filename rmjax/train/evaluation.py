@@ -13,13 +13,15 @@ from rmjax.data.dataset import PreferenceData, subset, swap
 from rmjax.data.packing import make_layout
 from rmjax.data.proof import SplitProof
 from rmjax.data.tokenise import tokenise
-from rmjax.diagnostics.evaluation import Evaluation, Levels, Provenance, SwapCheck
+from rmjax.diagnostics.evaluation import Evaluation, Levels, Provenance, SwapCheck, swap_check
 from rmjax.models.load import RewardModel
 from rmjax.train.config import ReadConfig
 from rmjax.train.scoring import Scored, make_score_fn, score_all
 from rmjax.train.setup import model_fingerprint
 
 _SWAPPED = 200  # comparisons that are scored anew with their sides exchanged
+# Logits that two packings of one text may differ by, by the bytes of the compute dtype.
+_ROUNDING = {2: 0.25, 4: 1e-3, 8: 1e-9}
 
 
 def evaluate(
@@ -67,7 +69,7 @@ def evaluate(
         ties=config.ties,
         unit=config.unit,
         abstentions=float(data.abstentions.sum(dtype=np.float64)),
-        swap=swap_check(model, tokenised.data, scored, layout, score_fn),
+        swap=score_swapped(model, layout, scored, score_fn, rounding=_ROUNDING[jnp.dtype(dtype).itemsize]),
         levels=Levels(float(used.min()), float(used.mean(dtype=np.float64)), float(used.max())),
     )
 
@@ -89,12 +91,13 @@ def vote_counts(data: PreferenceData) -> np.ndarray | None:
     return counts.astype(np.int64) if whole and counts[:, :3].sum(axis=1).max(initial=0) > 1 else None
 
 
-def swap_check(
+def score_swapped(
     model: RewardModel,
-    data: PreferenceData,
-    scored: Scored,
     layout: Layout,
+    scored: Scored,
     score_fn: Callable[..., Any],
+    *,
+    rounding: float,
     sample: int = _SWAPPED,
 ) -> SwapCheck:
     """Score a sample of the file anew, from its text, with the two sides exchanged.
@@ -103,27 +106,24 @@ def swap_check(
 
     Args:
         model: the model.
-        data: the judged pairs.
+        layout: the data, whose contract and packing are used again.
         scored: their scores.
-        layout: whose contract and packing are used again.
         score_fn: of `make_score_fn`.
+        rounding: logits that the arithmetic may leave.
         sample: how many comparisons, spread evenly over the file.
 
     Returns:
         The largest sum of a margin and its swapped margin, and how many decisions did not flip.
     """
+    data = layout.tokenised.data
     keep = np.zeros(data.num_comparisons, bool)
     keep[np.linspace(0, data.num_comparisons - 1, min(sample, data.num_comparisons)).astype(int)] = True
-    exchanged = swap(subset(data, keep))
-    tokenised = tokenise(exchanged, model.tokenizer, layout.tokenised.contract)
-    kept_rows = np.isin(data.rows[keep], tokenised.data.rows)
-    again = score_all(model.params, make_layout(tokenised, layout.spec), score_fn)
-    exchanged_margins = again.margins(tokenised.data.comparisons)
-    margins = scored.margins(data.comparisons)[keep][kept_rows]
-    noise = np.abs(margins + exchanged_margins)
-    flipped = np.sign(margins) == -np.sign(exchanged_margins)
-    # A margin within rounding of 0 has no decision to flip.
-    return SwapCheck(len(margins), float(noise.max()), int((~flipped & (np.abs(margins) > noise.max())).sum()))
+    contract = layout.tokenised.contract
+    exchanged = tokenise(swap(subset(data, keep)), model.tokenizer, contract, on_empty_answer="keep")
+    again = score_all(model.params, make_layout(exchanged, layout.spec), score_fn)
+    return swap_check(
+        scored.margins(data.comparisons)[keep], again.margins(exchanged.data.comparisons), rounding=rounding
+    )
 
 
 def provenance(model: RewardModel, layout: Layout, file: str, proof: SplitProof | None) -> Provenance:

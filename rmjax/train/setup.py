@@ -89,7 +89,13 @@ def read_file(path: str, config: ReadConfig) -> PreferenceData:
     """
     if path == "synthetic":
         return synthetic.make(synthetic.World()).data
-    return read(path, fields=config.fields, texts=config.texts, on_bad_row=config.on_bad_row)
+    return read(
+        path,
+        fields=config.fields,
+        texts=config.texts,
+        on_bad_row=config.on_bad_row,
+        on_empty_answer=config.on_empty_answer,
+    )
 
 
 def prepare(config: TrainConfig) -> Prepared:
@@ -111,8 +117,8 @@ def prepare(config: TrainConfig) -> Prepared:
     parts = split(data, {"train": 1 - config.data.held_out, "held_out": config.data.held_out}, config.data.split_seed)
     layouts = {}
     for name, part in parts.parts.items():
-        tokenised = weigh(tokenise(part, model.tokenizer, config.text), config.data)
-        layouts[name] = lay_out(tokenised, config.packing, config.mesh)
+        tokenised = tokenise(part, model.tokenizer, config.text, on_empty_answer=config.data.on_empty_answer)
+        layouts[name] = lay_out(weigh(tokenised, config.data), config.packing, config.mesh)
     return Prepared(model, parts, layouts["train"], layouts["held_out"])
 
 
