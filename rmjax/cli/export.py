@@ -17,7 +17,12 @@ def export(model: tyro.conf.Positional[str], directory: tyro.conf.Positional[str
         directory: where the files go.
         json: print the result as JSON on standard output.
     """
-    save(directory, open_run(model).model)
+    run = open_run(model)
+    tokenizer = run.model.tokenizer
+    # transformers scores the last token that is not its pad token: where that is EOS, or nothing, a text that ends in
+    # EOS would be scored a token early. BOS ends no text.
+    last = run.contract.score_token == "last" and tokenizer.pad_id in (None, tokenizer.eos_id)
+    save(directory, run.model, pad_token=tokenizer.special_tokens.get("bos_token") if last else None)
     if json:
         show.print_json({"directory": directory})
         return

@@ -26,9 +26,9 @@ from rmjax.train.checkpoint import Checkpoints
 from rmjax.train.config import TrainConfig, to_json
 from rmjax.train.config import load as load_config
 from rmjax.train.cost import Cost, estimate
-from rmjax.train.metrics import MetricsLog, step_metrics
+from rmjax.train.metrics import MetricsLog, held_out_metrics, step_metrics
 from rmjax.train.optimizer import make_optimizer, schedule, update
-from rmjax.train.scoring import place
+from rmjax.train.scoring import make_score_fn, place, score_all
 from rmjax.train.setup import Prepared
 from rmjax.train.step import add, make_gradient_fn
 from rmjax.train.trainable import parse, split, whole
@@ -130,6 +130,7 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
         remat=config.remat,
         out_shardings=(where, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())),
     )
+    score_fn = make_score_fn(model.config, _FLOAT_OF[config.dtype])
     opt_state = optimizer.init(trained)
     apply = jax.jit(
         lambda trained, state, gradient, count: update(optimizer, trained, state, gradient, count),
@@ -150,6 +151,8 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
         def report() -> None:
             """Read what the last step said; one step late, so that the device does not wait for the host."""
             nonlocal tokens, clock
+            if not waiting:
+                return
             step, hosts, readouts, norm = waiting.pop()
             if not np.isfinite(float(norm)):
                 raise RMJaxError(
@@ -180,14 +183,19 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
                 readouts.append(readout)
             count = sum(readout.count for readout in readouts[1:]) + readouts[0].count
             trained, opt_state, norm = apply(trained, opt_state, gradient, count)
-            if waiting:
-                report()
+            report()
             waiting.append((step, hosts, readouts, norm))
+            if config.evaluate_every and step.number % config.evaluate_every == 0:
+                report()
+                scored = score_all(whole(trained, frozen), prepared.held_out, score_fn, mesh=mesh)
+                held_out = prepared.held_out.tokenised.data.comparisons
+                found = held_out_metrics(scored.margins(held_out), held_out, config.data.ties)
+                log.write({"step": step.number, "epoch": step.epoch} | found)
+                clock = time.perf_counter()
             if step.number % config.checkpoint_every == 0 and step.number < len(steps):
                 report()
                 checkpoints.save(step.number, (trained, opt_state))
-        if waiting:
-            report()
+        report()
         if first < len(steps):
             checkpoints.save(len(steps), (trained, opt_state))
     result = dataclasses.replace(model, params=whole(trained, frozen))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rmjax.comparisons import Comparisons, Ties
-from rmjax.diagnostics.metrics import Targets, accuracy_terms, margin_terms
+from rmjax.diagnostics.metrics import Targets, accuracy_terms, likelihood_terms, margin_terms
 from rmjax.train.step import StepReadout
 
 
@@ -46,6 +46,24 @@ def step_metrics(parts: Sequence[tuple[Comparisons, StepReadout, np.ndarray]], t
         "mean_reward": float(scores.mean(dtype=np.float64)),
         "max_reward": float(scores.max()),
     }
+
+
+def held_out_metrics(margins: np.ndarray, comparisons: Comparisons, ties: Ties | None) -> dict[str, Any]:
+    """Metrics of one evaluation during training.
+
+    Args:
+        margins: of the model, [E], in logits.
+        comparisons: what was held out.
+        ties: what becomes of ties.
+
+    Returns:
+        `eval_loss`, `eval_accuracy`, `eval_margin` and `eval_count`, as in `step_metrics`.
+    """
+    targets = Targets.from_votes(comparisons, cluster=np.zeros(comparisons.num_comparisons), ties=ties)
+    count = float(targets.counts.sum())
+    terms = {"loss": likelihood_terms, "accuracy": accuracy_terms, "margin": margin_terms}
+    found = {f"eval_{name}": float(of(margins, targets)[0].sum()) / max(count, 1e-30) for name, of in terms.items()}
+    return found | {"eval_count": count}
 
 
 class MetricsLog:

@@ -16,7 +16,7 @@ VERBS = ("train", "eval", "score", "inspect", "export", "doctor")
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     output = tmp_path_factory.mktemp("run")
-    main(["train", "--output", str(output), "--max-steps", "2"])
+    main(["train", "--output", str(output), "--max-steps", "2", "--evaluate-every", "2"])
     return output
 
 
@@ -35,10 +35,12 @@ def test_training_leaves_a_page_numbers_and_a_run(trained):
     assert "<svg" in page
     assert "http" not in page.replace("http://www.w3.org", "")
     rows = read_metrics(trained)
-    assert [row["step"] for row in rows] == [1, 2]
+    assert [row["step"] for row in rows] == [1, 2, 2]
     assert rows[0]["loss"] == pytest.approx(np.log(2), abs=1e-6)
     assert len(rows[0]["layer_margin"]) == len(rows[0]["layer_accuracy"]) == 5
     summary = json.loads((trained / "evaluation.json").read_text())
+    assert rows[2]["eval_accuracy"] == pytest.approx(summary["accuracy"], abs=1e-6)
+    assert rows[2]["eval_loss"] == pytest.approx(summary["loss"], abs=1e-6)
     assert summary["summary"]["swap"]["passed"]
     assert summary["diagnostics_levels"]["min_reward"] <= summary["diagnostics_levels"]["max_reward"]
 
