@@ -13,7 +13,7 @@ from rmjax.models.params import abstract
 from rmjax.report.model import to_json
 from rmjax.report.terminal import render_text
 from rmjax.sharding import make_mesh, shardings
-from rmjax.train.config import TrainConfig
+from rmjax.train.config import TrainConfig, resolve
 from rmjax.train.cost import Cost
 from rmjax.train.evaluation import evaluate, split_words
 from rmjax.train.loop import Step, claim, estimate_cost, run_steps
@@ -31,7 +31,7 @@ def train(config: Annotated[TrainConfig, tyro.conf.arg(name="")] = TrainConfig()
         json: print the result as JSON on standard output.
     """
     where = show.console(json)
-    output = Path(config.output)
+    config, output = resolve(config), Path(config.output)
     prepared = prepare(config)
     claim(output, config)
     save_contract(output, prepared.train.tokenised)

@@ -12,7 +12,7 @@ from rmjax.data.buckets import PackSpec
 from rmjax.data.contract import TextContract
 from rmjax.data.formats import Fields
 from rmjax.sharding import MeshShape
-from rmjax.train.optimizer import OptimizerConfig
+from rmjax.train.optimizer import PRETRAINED_RATE, OptimizerConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +87,29 @@ class TrainConfig:
     """Steps between checkpoints; there is always one at the end."""
     keep_checkpoints: int = 2
     """How many checkpoints stay on disk."""
+
+
+# A trunk from scratch learns nothing at a rate that suits a pretrained one.
+_FROM_SCRATCH = 2e-3
+
+
+def resolve(config: TrainConfig) -> TrainConfig:
+    """Replace what is unset by what it comes to for this model.
+
+    Args:
+        config: as the user gave it.
+
+    Returns:
+        The configuration in force; resolving it again changes nothing.
+
+    Example:
+        >>> resolve(TrainConfig(model="tiny")).optimizer.learning_rate
+        0.002
+    """
+    rate = config.optimizer.learning_rate
+    if rate is None:
+        rate = _FROM_SCRATCH if config.model == "tiny" else PRETRAINED_RATE
+    return dataclasses.replace(config, optimizer=dataclasses.replace(config.optimizer, learning_rate=rate))
 
 
 def to_json(config: TrainConfig) -> str:

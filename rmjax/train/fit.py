@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rmjax.train.config import TrainConfig
+from rmjax.train.config import TrainConfig, resolve
 from rmjax.train.loop import Observer, Trained, claim, train
 from rmjax.train.run import save_contract
 from rmjax.train.setup import prepare
@@ -25,6 +25,7 @@ def fit(config: TrainConfig, observe: Sequence[Observer] = ()) -> Trained:
         DataError: the data cannot be understood; before anything is written.
         CheckpointError: the directory holds another run.
     """
+    config = resolve(config)
     prepared = prepare(config)
     claim(Path(config.output), config)
     save_contract(config.output, prepared.train.tokenised)

@@ -123,14 +123,11 @@ def fit_head(
             {"ridge": ridge},
             "Without one, separable comparisons have no finite optimum: give a small positive number.",
         )
-    first, second, a, b, tied, weight = (
-        np.asarray(getattr(comparisons, name))
-        for name in ("first", "second", "wins_first", "wins_second", "ties", "weight")
-    )
-    a, b, weight = np.float64(a), np.float64(b), np.float64(weight)
-    if ties == "half":
-        a, b = a + tied / 2, b + tied / 2
-    a, b = weight * a, weight * b
+    first, second = np.asarray(comparisons.first), np.asarray(comparisons.second)
+    names = ("wins_first", "wins_second", "ties", "weight")
+    a, b, tied, weight = (np.asarray(getattr(comparisons, name), np.float64) for name in names)
+    half = tied / 2 if ties == "half" else 0 * tied
+    a, b = weight * (a + half), weight * (b + half)
     used = (a + b) > 0
     count = float((a + b).sum())
     if not used.any():
@@ -153,7 +150,7 @@ def fit_head(
         degree = np.bincount(first, bend, len(nodes)) + np.bincount(second, bend, len(nodes))
         return sparse.csr_array(sparse.diags_array(degree) - away - away.T)
 
-    w = np.zeros(features.shape[1])
+    w, margin, norm, steps = np.zeros(features.shape[1]), np.zeros(len(first)), np.inf, 0
     with jax.enable_x64(True):
         loss_of = jax.jit(lambda m: a @ bradley_terry(m) + b @ bradley_terry(-m))
         slope_of = jax.jit(jax.grad(loss_of))
@@ -163,12 +160,12 @@ def fit_head(
             s = features @ w
             return float(loss_of(s[first] - s[second])) / count + ridge / 2 * float(w @ w)
 
-        for step in range(max_steps + 1):
+        for steps in range(max_steps + 1):
             scores = features @ w
             margin = scores[first] - scores[second]
             gradient = features.T @ from_edges(np.asarray(slope_of(margin))) / count + ridge * w
             norm = float(np.linalg.norm(gradient))
-            if norm <= tolerance or step == max_steps:
+            if norm <= tolerance or steps == max_steps:
                 break
             bend = np.asarray(bend_of(margin)) / count
             hessian = features.T @ (laplacian(bend) @ features) + ridge * np.eye(len(w))
@@ -180,4 +177,4 @@ def fit_head(
             w = w - size * direction
         loss = float(loss_of(margin)) / count
     head = w / np.where(spread > 0, spread, np.inf)
-    return HeadFit(Head(jnp.asarray(head, jnp.float32)), loss, norm, step)
+    return HeadFit(Head(jnp.asarray(head, jnp.float32)), loss, norm, steps)

@@ -23,7 +23,7 @@ from rmjax.models.load import RewardModel
 from rmjax.models.params import abstract
 from rmjax.sharding import make_mesh, shardings
 from rmjax.train.checkpoint import Checkpoints
-from rmjax.train.config import TrainConfig, to_json
+from rmjax.train.config import TrainConfig, resolve, to_json
 from rmjax.train.config import load as load_config
 from rmjax.train.cost import Cost, estimate
 from rmjax.train.metrics import MetricsLog, held_out_metrics, step_metrics
@@ -112,7 +112,7 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
         CheckpointError: the directory holds a run of another configuration.
         RMJaxError: a gradient was not finite; the parameters before it are on disk.
     """
-    output = Path(config.output)
+    config, output = resolve(config), Path(config.output)
     claim(output, config)
     model, steps = prepared.model, run_steps(prepared.train, config)
     mesh = make_mesh(config.mesh)
@@ -120,8 +120,8 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
     params = jax.device_put(model.params, placement)
     trained, frozen = split(params, parse(config.trainable, model.config.num_layers))
     del params
-    optimizer = make_optimizer(config.optimizer, len(steps))
-    rate = schedule(config.optimizer, config.optimizer.learning_rate, len(steps))
+    optimizer: Any = make_optimizer(config.optimizer, len(steps))
+    rate: Any = schedule(config.optimizer, config.optimizer.learning_rate or 0.0, len(steps))
     where = jax.tree.map(lambda x: x.sharding, trained)
     gradient_fn = make_gradient_fn(
         model.config,
@@ -218,7 +218,8 @@ def restore(directory: str | Path, model: RewardModel, config: TrainConfig) -> R
     """
     trained, frozen = split(model.params, parse(config.trainable, model.config.num_layers))
     steps_unknown = 1  # the schedule is no part of the state
-    opt_state = jax.eval_shape(make_optimizer(config.optimizer, steps_unknown).init, trained)
+    optimizer: Any = make_optimizer(config.optimizer, steps_unknown)
+    opt_state = jax.eval_shape(optimizer.init, trained)
     here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
     like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=here), (trained, opt_state))
     with Checkpoints(Path(directory) / "checkpoints") as checkpoints:

@@ -27,7 +27,7 @@ def step_metrics(parts: Sequence[tuple[Comparisons, StepReadout, np.ndarray]], t
     """
     loss = sum(float(readout.loss_sum) for _, readout, _ in parts)
     count = sum(float(readout.count) for _, readout, _ in parts)
-    correct, gained = 0.0, 0.0
+    correct, gained = np.zeros(1), np.zeros(1)
     for comparisons, readout, _ in parts:
         targets = Targets.from_votes(comparisons, cluster=np.zeros(comparisons.num_comparisons), ties=ties)
         layers = np.asarray(readout.layer_margins, np.float64)

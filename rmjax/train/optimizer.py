@@ -9,21 +9,33 @@ import jax
 import jax.numpy as jnp
 import optax
 
+PRETRAINED_RATE = 1e-5
+
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerConfig:
     """AdamW. Norm gains, biases and the head are not decayed."""
 
-    learning_rate: float = 1e-5
-    head_learning_rate: float | None = None  # of the head alone; unset: the same
-    warmup: float = 0.1  # share of all steps
+    learning_rate: float | None = None
+    """The highest. Unset: 1e-5 for a pretrained trunk, 2e-3 for one from scratch."""
+    head_learning_rate: float | None = None
+    """Of the head alone; unset: the same."""
+    warmup: float = 0.1
+    """Share of all steps in which the rate rises."""
     decay: Literal["cosine", "linear", "constant"] = "cosine"
-    final: float = 0.1  # learning rate at the end, as a share of the highest
+    """How it falls afterwards."""
+    final: float = 0.1
+    """The rate at the end, as a share of the highest."""
     weight_decay: float = 0.01
+    """Of matrices."""
     b1: float = 0.9
-    b2: float = 0.999
+    """Memory of the gradient."""
+    b2: float = 0.95
+    """Memory of its square."""
     eps: float = 1e-8
+    """Added to the root of that square."""
     clip_norm: float = 1.0
+    """Longest mean gradient of a step."""
 
 
 def schedule(config: OptimizerConfig, peak: float, steps: int) -> optax.Schedule:
@@ -83,8 +95,9 @@ def make_optimizer(config: OptimizerConfig, steps: int) -> optax.GradientTransfo
         is_head = lambda path: path[0] == jax.tree_util.GetAttrKey("head")  # noqa: E731
         return jax.tree_util.tree_map_with_path(lambda path, _: "head" if is_head(path) else "trunk", params)
 
-    head_rate = config.learning_rate if config.head_learning_rate is None else config.head_learning_rate
-    by_group = optax.multi_transform({"trunk": adamw(config.learning_rate), "head": adamw(head_rate)}, group)
+    trunk_rate = PRETRAINED_RATE if config.learning_rate is None else config.learning_rate
+    head_rate = trunk_rate if config.head_learning_rate is None else config.head_learning_rate
+    by_group = optax.multi_transform({"trunk": adamw(trunk_rate), "head": adamw(head_rate)}, group)
     return optax.chain(optax.clip_by_global_norm(config.clip_norm), by_group)
 
 
