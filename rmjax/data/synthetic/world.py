@@ -23,7 +23,7 @@ class World:
 
     seed: int = 0
     """Of everything."""
-    num_prompts: int = 2_000
+    num_prompts: int = 1_500
     """Prompts; each has its own person and things, so that no text stands under two prompts."""
     candidates: int = 4
     """Answers to a prompt, all different, each compared with every other."""
