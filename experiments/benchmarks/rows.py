@@ -59,6 +59,11 @@ def absent(name: str, reason: str, *, command: str) -> dict[str, Any]:
     return empty | {"command": command, "machine": machine(), "reason": reason}
 
 
+def missed(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """Names of the rows whose target is not met."""
+    return [line["name"] for line in rows if line["met"] is False]
+
+
 def machine() -> str:
     """Cores, device and versions: what a number depends on, and nothing that names the machine."""
     devices = jax.devices()
