@@ -56,7 +56,7 @@ def test_only_the_states_at_scored_tokens_are_read(ours):
 
     def loss(layers):
         reading = read(norm(layers[-1]), batch, head, layers=layers, final_norm=norm)
-        return reading.loss_sum, reading
+        return reading.loss_sum + reading.layer_margins.sum(), reading
 
     gradient = jax.jit(jax.value_and_grad(loss, has_aux=True))
     (_, expected), slope = gradient(layers)
@@ -64,7 +64,7 @@ def test_only_the_states_at_scored_tokens_are_read(ours):
     for a, b in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_array_equal(np.where(mask[None], same, 0), np.where(mask[None], slope, 0))
-    # The loss goes through the last layer alone: reading margins adds nothing to the gradient.
+    # The loss goes through the last layer alone, and margins at every layer take no gradient.
     assert np.linalg.norm(slope[-1]) > 0
     assert not slope[:-1].any()
 
