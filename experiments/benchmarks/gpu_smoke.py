@@ -229,7 +229,7 @@ def make_batch(size: Size) -> Batch:
     lines, none = np.arange(len(first)) + 1, np.zeros(len(first), np.float32)
     data = PreferenceData(names, names, responses, pairs, lines, none)
     last = np.array([len(text) - 1 for text in texts], np.int32)
-    tokenised = TokenisedData(data, tuple(texts), last, TextContract(), None, "")  # pyright: ignore[reportArgumentType]
+    tokenised = TokenisedData(data, tuple(texts), last, TextContract(), None, "")
     layout = make_layout(tokenised, PackSpec(lengths=(size.length,), tokens_per_micro_batch=size.length * size.prompts))
     (micro_batch,) = epoch_plan(layout, seed=0).micro_batches
     batch = build(layout, micro_batch).batch
