@@ -49,7 +49,7 @@ def main() -> None:
             output_dir=scratch,
             per_device_train_batch_size=options.batch,
             max_steps=options.steps,
-            max_length=1024,
+            max_length=512,
             learning_rate=1e-5,
             bf16=False,
             gradient_checkpointing=False,

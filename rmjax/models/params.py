@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, Literal, TypeAlias
 
 import jax
@@ -130,6 +131,7 @@ def abstract(config: ModelConfig, *, head_bias: bool = False) -> Params:
     )
 
 
+@functools.partial(jax.jit, static_argnames="config")  # one compilation, not one per shape
 def init(key: jax.Array, config: ModelConfig) -> Params:
     """Random float32 parameters: weights uniform with variance 1 / fan-in, gains one, the head zero.
 

@@ -31,6 +31,8 @@ class ReadConfig:
     """What Bradley-Terry does with ties: "drop" or "half". Must be chosen where there are any."""
     unit: Unit = "vote"
     """What weighs the same: every vote, every comparison, or every prompt."""
+    selected: bool = False
+    """Whether the pairs were chosen by how well annotators agree: their agreement is then no ceiling."""
 
 
 @dataclasses.dataclass(frozen=True)

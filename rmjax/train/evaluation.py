@@ -69,6 +69,7 @@ def evaluate(
         ties=config.ties,
         unit=config.unit,
         abstentions=float(data.abstentions.sum(dtype=np.float64)),
+        selected=config.selected,
         swap=score_swapped(model, layout, scored, score_fn, rounding=_ROUNDING[jnp.dtype(dtype).itemsize]),
         levels=Levels(float(used.min()), float(used.mean(dtype=np.float64)), float(used.max())),
     )

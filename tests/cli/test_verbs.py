@@ -55,6 +55,19 @@ def test_evaluation_of_a_file(trained, pairs, tmp_path, capsys):
     assert (tmp_path / "report.html").exists()
 
 
+def test_pairs_that_were_selected_by_agreement_have_no_ceiling(trained, tmp_path, capsys):
+    path = tmp_path / "votes.jsonl"
+    row = {"prompt": "p", "a": "one", "votes": {"a": 3, "b": 1}}
+    path.write_text("".join(json.dumps(row | {"b": f"two {k}"}) + "\n" for k in range(3)))
+    ceilings = []
+    for flags in ([], ["--selected"]):
+        capsys.readouterr()
+        main(["eval", str(path), "--model", str(trained), "--output", str(tmp_path), "--json", *flags])
+        ceilings.append(json.loads(capsys.readouterr().out)["summary"]["agreement"]["ceiling"])
+    assert ceilings[0] is not None
+    assert ceilings[1] is None
+
+
 def test_scores_carry_the_fingerprint_and_join_only_under_one(trained, pairs, tmp_path, capsys):
     mine, other = tmp_path / "mine.jsonl", tmp_path / "other.jsonl"
     for model, path in ((str(trained), mine), ("tiny", other)):
