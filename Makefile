@@ -65,6 +65,7 @@ bench: smollm2 .venv-torch/stamp
 	mkdir -p results
 	$(BIN)/python -m experiments.benchmarks.gpu_smoke --json results/gpu_smoke.json
 	$(BIN)/python -m experiments.benchmarks.layer_margins --json results/layer_margins.json
+	$(BIN)/python -m experiments.benchmarks.step_profile --json results/step_profile.json
 	$(BIN)/python -m experiments.benchmarks.train_vs_trl --trl-python .venv-torch/bin/python --json results/train_vs_trl.json \
 		--hh $(PREFERENCES)/hh_harmless_test.jsonl.gz --ukp-pairs $(PREFERENCES)/ukp_pairs.jsonl.gz \
 		--ukp-texts $(PREFERENCES)/ukp_arguments.jsonl.gz
