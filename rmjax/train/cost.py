@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from rmjax.data.batches import empty
+from rmjax.data.buckets import Bucket
 from rmjax.models.config import ModelConfig
-
-# Of the matmul rate of the device, what a whole training step reaches; measured with SmolLM2-135M in rows of 256 on
-# 2 CPU cores, where the rest is attention under a dense mask, norms and memory traffic.
-_STEP_EFFICIENCY = 0.6
+from rmjax.models.forward import forward
+from rmjax.models.params import init
 
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """Tokens, floating point operations and seconds. Seconds are an estimate from one timed matmul."""
+    """Tokens, floating point operations and seconds. Seconds are an estimate from one timed layer of every shape."""
 
     tokens: int
     positions: int  # tokens and padding: what the devices compute
@@ -27,7 +28,8 @@ class Cost:
     def __str__(self) -> str:
         minutes = f"{self.seconds:.0f} s" if self.seconds < 120 else f"{self.seconds / 60:.0f} min"
         share = self.tokens / max(self.positions, 1)
-        return f"{self.tokens:,} tokens ({share:.1%} of positions), {self.flops:.2e} FLOPs, about {minutes}"
+        work = f"{self.tokens:,} tokens ({share:.1%} of positions), {self.flops:.2e} FLOPs"
+        return f"{work}, about {minutes} after compilation"
 
 
 def flops_per_position(config: ModelConfig, row_length: int, trained_layers: int | None = None) -> float:
@@ -58,41 +60,63 @@ def flops_per_position(config: ModelConfig, row_length: int, trained_layers: int
     return (2 * config.block_parameters + attention) * (layers + 2 * trained)
 
 
-def matmul_rate(seconds: float = 0.2) -> float:
-    """FLOPs per second of a float32 matmul of a usual shape on the default device, timed for a moment.
+def layer_seconds(config: ModelConfig, bucket: Bucket, *, dtype: Any = jnp.float32, seconds: float = 0.3) -> float:
+    """Seconds of one layer, forward and backward, on one micro-batch of this shape on the default device.
 
     Args:
-        seconds: how long to time.
+        config: the decoder.
+        bucket: the shape.
+        dtype: of matmuls.
+        seconds: how long to time; the best run counts.
 
     Returns:
-        FLOPs per second.
+        Seconds.
     """
-    size = 768
-    x = jnp.ones((size, size))
-    multiply = jax.jit(lambda a: a @ a / size)
-    jax.block_until_ready(multiply(x))
-    start, count = time.perf_counter(), 0
-    while (elapsed := time.perf_counter() - start) < seconds:
-        x = jax.block_until_ready(multiply(x))
-        count += 1
-    return count * 2 * size**3 / elapsed
+    one = dataclasses.replace(config, num_layers=1, vocab_size=1)
+    params, batch = init(jax.random.key(0), one), empty(bucket).batch
+
+    @jax.jit
+    def gradient(blocks: Any) -> Any:
+        return jax.grad(lambda b: forward(dataclasses.replace(params, blocks=b), batch, one, dtype=dtype).scores.sum())(
+            blocks
+        )
+
+    jax.block_until_ready(gradient(params.blocks))
+    best, until = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        start = time.perf_counter()
+        jax.block_until_ready(gradient(params.blocks))
+        best = min(best, time.perf_counter() - start)
+    return best
 
 
-def estimate(config: ModelConfig, shapes: dict[tuple[int, int], int], tokens: int, trained_layers: int | None) -> Cost:
+def estimate(
+    config: ModelConfig,
+    counts: dict[Bucket, int],
+    tokens: int,
+    trained_layers: int | None,
+    *,
+    dtype: Any = jnp.float32,
+) -> Cost:
     """Cost of training on micro-batches of these shapes.
 
     Args:
         config: the decoder.
-        shapes: how many micro-batches there are of each (rows, length).
+        counts: how many micro-batches there are of every shape.
         tokens: positions among them that hold a token.
         trained_layers: as in `flops_per_position`.
+        dtype: of matmuls.
 
     Returns:
-        The cost.
+        The cost. Seconds leave out compilation, embeddings and the optimiser.
     """
-    positions = sum(rows * length * count for (rows, length), count in shapes.items())
+    positions = sum(bucket.rows * bucket.length * count for bucket, count in counts.items())
     flops = sum(
-        rows * length * count * flops_per_position(config, length, trained_layers)
-        for (rows, length), count in shapes.items()
+        bucket.rows * bucket.length * count * flops_per_position(config, bucket.length, trained_layers)
+        for bucket, count in counts.items()
     )
-    return Cost(tokens, positions, flops, flops / (matmul_rate() * _STEP_EFFICIENCY * jax.device_count()))
+    trained = config.num_layers if trained_layers is None else trained_layers
+    # A backward pass costs two forward passes; a frozen layer has none.
+    passes = (config.num_layers + 2 * trained) / 3
+    seconds = sum(count * layer_seconds(config, bucket, dtype=dtype) for bucket, count in counts.items())
+    return Cost(tokens, positions, flops, passes * seconds / jax.device_count())

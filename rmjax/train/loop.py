@@ -87,10 +87,10 @@ def estimate_cost(prepared: Prepared, config: TrainConfig) -> Cost:
         The cost.
     """
     batches = [batch for step in run_steps(prepared.train, config) for batch in step.micro_batches]
-    shapes = Counter((batch.bucket.rows, batch.bucket.length) for batch in batches)
+    counts = Counter(batch.bucket for batch in batches)
     tokens = sum(batch.num_tokens for batch in batches)
     trained = parse(config.trainable, prepared.model.config.num_layers)
-    return estimate(prepared.model.config, dict(shapes), tokens, trained)
+    return estimate(prepared.model.config, dict(counts), tokens, trained, dtype=_FLOAT_OF[config.dtype])
 
 
 def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] = ()) -> Trained:
