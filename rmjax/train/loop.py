@@ -123,6 +123,7 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
     optimizer: Any = make_optimizer(config.optimizer, len(steps))
     rate: Any = schedule(config.optimizer, config.optimizer.learning_rate or 0.0, len(steps))
     where = jax.tree.map(lambda x: x.sharding, trained)
+    trained = jax.device_put(trained, where, may_alias=False)  # steps donate it; the caller's own must live on
     gradient_fn = make_gradient_fn(
         model.config,
         ties=config.data.ties,
