@@ -183,8 +183,11 @@ def subset(data: PreferenceData, keep: np.ndarray) -> PreferenceData:
 def swap(data: PreferenceData) -> PreferenceData:
     """The same judgements with first and second exchanged: every margin and every decision must flip.
 
-    Guarantees: swapping twice gives `data` back. Kept columns are carried along unchanged, also where one names a
-    side.
+    Responses are numbered as reading the exchanged file numbers them, in the order in which they first occur, so that
+    tokens, packing and scores are made anew in another order.
+
+    Guarantees: swapping the data of a file gives the data of the file with its sides exchanged; swapping twice gives
+    the data of a file back. Kept columns are carried along unchanged, also where one names a side.
 
     Args:
         data: the judged pairs.
@@ -199,10 +202,16 @@ def swap(data: PreferenceData) -> PreferenceData:
         array([1.], dtype=float32)
     """
     c = data.comparisons
+    seen = np.stack([c.second, c.first], axis=1).ravel()
+    used, at = np.unique(seen, return_index=True)
+    unused = np.setdiff1d(np.arange(c.num_responses), used)
+    order = np.concatenate([used[np.argsort(at)], unused])  # new number -> old number
+    number = np.argsort(order).astype(np.int32)
     comparisons = dataclasses.replace(
         c,
-        first=c.second,
-        second=c.first,
+        first=number[c.second],
+        second=number[c.first],
+        prompt=np.asarray(c.prompt)[order],
         wins_first=c.wins_second,
         wins_second=c.wins_first,
         target_margin=None if c.target_margin is None else -c.target_margin,
@@ -213,5 +222,9 @@ def swap(data: PreferenceData) -> PreferenceData:
         flipped = np.where(votes.value == FIRST, SECOND, np.where(votes.value == SECOND, FIRST, votes.value))
         votes = dataclasses.replace(votes, value=flipped.astype(np.int8))
     return dataclasses.replace(
-        data, comparisons=comparisons, votes=votes, gold=None if data.gold is None else -data.gold
+        data,
+        responses=tuple(data.responses[i] for i in order),
+        comparisons=comparisons,
+        votes=votes,
+        gold=None if data.gold is None else -data.gold,
     )

@@ -33,6 +33,7 @@ class SwapCheck:
     largest_sum: float  # largest |margin + swapped margin|, in logits
     kept: int  # decisions that did not flip, although both margins are more than rounding
     rounding: float = 1e-3  # logits that the arithmetic of the model may leave
+    undecided: int = 0  # margins that are 0 up to rounding: nothing could flip
 
     @property
     def passed(self) -> bool:
@@ -71,6 +72,7 @@ def swap_check(margins: ArrayLike, swapped: ArrayLike, *, rounding: float = 1e-3
         largest_sum=float(np.abs(one + other).max(initial=0.0)),
         kept=int((beyond & (np.sign(one) == np.sign(other))).sum()),
         rounding=rounding,
+        undecided=int((np.abs(one) <= rounding).sum()),
     )
 
 

@@ -124,6 +124,8 @@ def choices(report: Report) -> tuple[tuple[str, str], ...]:
     if summary.swap:
         swap = summary.swap
         kept = f"{plural(swap.kept, 'decision')} did not flip" if swap.kept else "every decision flipped"
+        if swap.undecided:
+            kept += f", {swap.undecided:,} had a margin of 0 up to rounding"
         rows.append(
             (
                 "Sides exchanged",

@@ -131,8 +131,11 @@ def _swap(summary: Summary) -> str:
     swap = summary.swap
     assert swap is not None
     scored = plural(swap.comparisons, "comparison")
+    if swap.passed and swap.undecided == swap.comparisons:
+        return f"Exchanging the two sides of {scored} could flip nothing: every margin is 0 up to rounding."
     if swap.passed:
-        return f"Exchanging the two sides of {scored} and scoring anew flipped every decision, as it must."
+        still = f"; {swap.undecided:,} had a margin of 0 up to rounding" if swap.undecided else ""
+        return f"Exchanging the two sides of {scored} and scoring anew flipped every decision, as it must{still}."
     kept = plural(swap.kept, "decision")
     return (
         f"Warning: exchanging the two sides of {scored} and scoring anew left {kept} as before and changed margins by "

@@ -1,7 +1,11 @@
 """Laws of PreferenceData: parts keep what they hold, parts compose, and swapping twice changes nothing."""
 
 import dataclasses
+import json
+import pathlib
+import tempfile
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +13,7 @@ from hypothesis import strategies as st
 
 from rmjax import Comparisons, Votes
 from rmjax.data.dataset import PreferenceData, characters, plain, subset, swap
+from rmjax.data.formats import read
 from rmjax.errors import DataError
 
 
@@ -95,12 +100,37 @@ def test_swapping_twice_gives_the_data_back(data):
     assert told(swap(swap(data))) == told(data)
 
 
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("pq"), st.sampled_from("wxyz"), st.sampled_from("wxyz"), st.integers(0, 3)).filter(
+            lambda row: row[1] != row[2]
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_swapping_is_reading_the_file_with_its_sides_exchanged(rows):
+    with tempfile.TemporaryDirectory() as folder:
+        read_back = []
+        for a, b in (("a", "b"), ("b", "a")):
+            path = pathlib.Path(folder) / f"{a}.jsonl"
+            lines = ({"prompt": p, a: x, b: y, "votes": {a: 2, b: n}, "gold": a} for p, x, y, n in rows)
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            read_back.append(read(path))
+    data, exchanged = read_back
+    swapped = swap(data)
+    assert (swapped.prompts, swapped.responses) == (exchanged.prompts, exchanged.responses)
+    for mine, theirs in zip(*map(jax.tree.leaves, (swapped.comparisons, exchanged.comparisons)), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(swapped.gold, exchanged.gold)
+
+
 @given(datasets())
 def test_swapping_exchanges_the_sides_of_every_field(data):
     c, s = data.comparisons, swap(data).comparisons
-    for one, other in (("first", "second"), ("wins_first", "wins_second")):
-        np.testing.assert_array_equal(getattr(c, one), getattr(s, other))
-        np.testing.assert_array_equal(getattr(s, one), getattr(c, other))
+    np.testing.assert_array_equal(c.wins_first, s.wins_second)
+    np.testing.assert_array_equal(s.wins_first, c.wins_second)
+    assert [(line[1], line[0]) for line in told(swap(data))] == [line[:2] for line in told(data)]
     np.testing.assert_array_equal(swap(data).gold, -data.gold)
     np.testing.assert_array_equal(s.order, -c.order)
     np.testing.assert_array_equal(s.target_margin, -c.target_margin)

@@ -100,6 +100,13 @@ def test_labels_are_called_what_they_are():
     assert not any("correct" in s for s in sentences(summarise(evaluation())))
 
 
+def test_a_swap_that_could_flip_nothing_says_so():
+    said = [sentences(summarise(evaluation(swap=SwapCheck(60, 1e-6, 0, undecided=n))))[-1] for n in (0, 7, 60)]
+    assert said[0].endswith("flipped every decision, as it must.")
+    assert said[1].endswith("as it must; 7 had a margin of 0 up to rounding.")
+    assert said[2].endswith("could flip nothing: every margin is 0 up to rounding.")
+
+
 def test_a_failed_swap_comes_first_and_a_passed_one_last():
     passed, failed = (sentences(summarise(evaluation(swap=SwapCheck(60, 1e-6, kept)))) for kept in (0, 7))
     assert "flipped every decision" in passed[-1]

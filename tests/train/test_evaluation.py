@@ -1,0 +1,48 @@
+"""The swap check of an evaluation passes a model, and fails whatever knows where an answer stands."""
+
+import dataclasses
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from rmjax.data.formats import read
+from rmjax.data.packing import make_layout
+from rmjax.data.tokenise import tokenise
+from rmjax.head import Head
+from rmjax.train.evaluation import score_swapped
+from rmjax.train.scoring import make_score_fn, score_all
+from rmjax.train.setup import open_model
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """A small model with a head, and thirty pairs of answers to ten prompts."""
+    path = tmp_path_factory.mktemp("pairs") / "pairs.jsonl"
+    rng = np.random.default_rng(0)
+    words = lambda: "".join(rng.choice(list("abcdefgh "), 20))  # noqa: E731
+    with path.open("w") as file:
+        for k in range(30):
+            file.write(json.dumps({"prompt": f"prompt {k % 10}", "chosen": words(), "rejected": words()}) + "\n")
+    model = open_model("tiny", seed=0)
+    head = Head(jax.random.normal(jax.random.key(1), (model.config.hidden_size,)))
+    model = dataclasses.replace(model, params=dataclasses.replace(model.params, head=head))
+    return model, make_layout(tokenise(read(path), model.tokenizer))
+
+
+def check(scored, score_fn):
+    model, layout = scored
+    return score_swapped(model, layout, score_all(model.params, layout, score_fn), score_fn, rounding=1e-3)
+
+
+def test_a_model_passes(scored):
+    found = check(scored, make_score_fn(scored[0].config))
+    assert found.passed
+    assert (found.comparisons, found.undecided) == (30, 0)
+
+
+def test_a_score_that_knows_the_order_of_two_answers_does_not_pass(scored):
+    score_fn = make_score_fn(scored[0].config)
+    found = check(scored, lambda params, batch: score_fn(params, batch) + 0.1 * batch.score_index[None].astype(float))
+    assert not found.passed
