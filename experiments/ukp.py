@@ -265,7 +265,7 @@ def fine_tune(
         trainable=str(config.trained_layers),
         checkpoint_every=12,
     )
-    save_contract(run.output, layouts["train"].tokenised)
+    save_contract(run.output, prepared, run)
     trained = train(prepared, run, observe=[lambda step, row: console.print(progress_line(step.number, row))])
     evaluation = evaluate(
         trained.model, layouts["held_out"], run.data, file="UKPConvArg1, fold 0 held out", proof=split.proof

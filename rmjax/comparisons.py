@@ -205,6 +205,24 @@ class Comparisons:
             items[row, better[pair]], items[row, worse[pair]], np.asarray(rankings.prompt), cluster=row
         )
 
+    def counted(self, ties: Ties | None = None) -> np.ndarray:
+        """Weighted votes that count in a likelihood without ties, per comparison.
+
+        Args:
+            ties: whether ties are among the votes that count ("half") or not.
+
+        Returns:
+            Votes, float64 [E]; 0 where a comparison says nothing.
+
+        Example:
+            >>> Comparisons.from_votes([0, 0], [1, 1], [2, 0], [1, 0], prompt=[0, 0], ties=[0, 3]).counted("drop")
+            array([3., 0.])
+        """
+        votes = np.asarray(self.wins_first, np.float64) + np.asarray(self.wins_second, np.float64)
+        if ties == "half":
+            votes = votes + np.asarray(self.ties, np.float64)
+        return np.asarray(self.weight, np.float64) * votes
+
     def weigh(self, unit: Unit, ties: Ties | None = None) -> Comparisons:
         """The same comparisons, weighted so that each `unit` counts as one.
 
@@ -226,11 +244,7 @@ class Comparisons:
         """
         if unit == "vote":
             return self
-        weight = np.asarray(self.weight, np.float64)
-        votes = np.asarray(self.wins_first, np.float64) + np.asarray(self.wins_second, np.float64)
-        if ties == "half":
-            votes = votes + np.asarray(self.ties, np.float64)
-        share = weight * votes
+        weight, share = np.asarray(self.weight, np.float64), self.counted(ties)
         if unit == "prompt":
             prompt = np.asarray(self.prompt)[np.asarray(self.first)]
             _, member = np.unique(prompt, return_inverse=True)
@@ -321,12 +335,13 @@ class Rankings:
         return cls(items, mask, np.asarray(prompt, np.int32))
 
 
-def check_ties(comparisons: Comparisons, ties: Ties | None) -> None:
+def check_ties(comparisons: Comparisons, ties: Ties | None, *, rows: ArrayLike | None = None) -> None:
     """Refuse ties that a link without ties was not told how to treat.
 
     Args:
         comparisons: the judged pairs. Tracers cannot be looked at and pass.
         ties: "drop", "half" or unset.
+        rows: row of the file of every comparison, to name the first with a tie; its index is named otherwise.
 
     Raises:
         DataError: there are ties and `ties` is unset.
@@ -338,9 +353,11 @@ def check_ties(comparisons: Comparisons, ties: Ties | None) -> None:
         return
     tied = np.asarray(comparisons.ties) * (np.asarray(comparisons.weight) > 0)
     if tied.any():
+        first = int(np.flatnonzero(tied)[0])
         raise DataError(
             "the votes contain ties, and Bradley-Terry has no probability for a tie",
-            {"ties": float(tied.sum(dtype=np.float64)), "first_comparison": int(np.flatnonzero(tied)[0])},
+            {"ties": float(tied.sum(dtype=np.float64))}
+            | ({"first_comparison": first} if rows is None else {"row": int(np.asarray(rows)[first])}),
             'Choose ties="drop" to leave them out or ties="half" to count each as half a vote for either side.',
         )
 

@@ -53,4 +53,4 @@ def open_inputs(inputs: Inputs) -> tuple[Run, PreferenceData, Layout]:
 
 def refuse_ties(data: PreferenceData, read: ReadConfig) -> None:
     """Refuse ties without a policy before anything is scored."""
-    check_ties(data.comparisons, read.ties)
+    check_ties(data.comparisons, read.ties, rows=data.rows)

@@ -34,7 +34,7 @@ def train(config: Annotated[TrainConfig, tyro.conf.arg(name="")] = TrainConfig()
     config, output = resolve(config), Path(config.output)
     prepared = prepare(config)
     claim(output, config)
-    save_contract(output, prepared.train.tokenised)
+    save_contract(output, prepared, config)
     steps, cost = run_steps(prepared.train, config), estimate_cost(prepared, config)
     where.print(show.facts("Before the first step", plan(config, prepared, len(steps), cost)))
     with show.progress("training", len(steps), where) as (bar, task):

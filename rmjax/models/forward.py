@@ -225,11 +225,31 @@ def _remat(step, names: str):
     """Recompute in the backward pass everything but the named sites."""
     if names == "none":
         return step
-    keep = () if names == "all" else tuple(name.strip() for name in names.split(","))
+    keep = check_remat(names)
+    return jax.checkpoint(step, policy=jax.checkpoint_policies.save_only_these_names(*keep))
+
+
+def check_remat(names: str) -> tuple[str, ...]:
+    """The sites that a choice of `remat` keeps.
+
+    Args:
+        names: "none", "all", or sites separated by commas.
+
+    Returns:
+        The sites.
+
+    Raises:
+        DataError: one of them does not exist.
+
+    Example:
+        >>> check_remat("attn_out, mlp_out")
+        ('attn_out', 'mlp_out')
+    """
+    keep = () if names in ("none", "all") else tuple(name.strip() for name in names.split(","))
     if unknown := [name for name in keep if name not in SITES]:
         raise DataError(
             "remat names a site that does not exist",
             {"unknown": ", ".join(unknown)},
             f'Use "none", "all", or sites among {", ".join(SITES)}.',
         )
-    return jax.checkpoint(step, policy=jax.checkpoint_policies.save_only_these_names(*keep))
+    return keep

@@ -11,6 +11,7 @@ from rmjax.comparisons import Ties, Unit
 from rmjax.data.buckets import PackSpec
 from rmjax.data.contract import TextContract
 from rmjax.data.formats import Fields
+from rmjax.errors import CheckpointError, DataError
 from rmjax.sharding import MeshShape
 from rmjax.train.optimizer import PRETRAINED_RATE, OptimizerConfig
 
@@ -55,8 +56,8 @@ class TrainConfig:
     """Directory of the run. One that holds a run of the same configuration is resumed."""
     model: str = "tiny"
     """A directory, a .gguf file, a hub name, "smollm2-135m", or "tiny": a small trunk from scratch on bytes."""
-    data: DataConfig = DataConfig(ties="drop")
-    """What is read. The synthetic world has ties, which its own training leaves out."""
+    data: DataConfig = DataConfig()
+    """What is read. Ties of the synthetic world are left out where nothing else is said; those of a file are not."""
     text: TextContract = TextContract()
     """How a prompt and an answer become tokens."""
     packing: PackSpec = PackSpec()
@@ -96,7 +97,7 @@ _FROM_SCRATCH = 2e-3
 
 
 def resolve(config: TrainConfig) -> TrainConfig:
-    """Replace what is unset by what it comes to for this model.
+    """Replace what is unset by what it comes to for this model and these data.
 
     Args:
         config: as the user gave it.
@@ -104,14 +105,25 @@ def resolve(config: TrainConfig) -> TrainConfig:
     Returns:
         The configuration in force; resolving it again changes nothing.
 
+    Raises:
+        DataError: a count is smaller than it can be.
+
     Example:
         >>> resolve(TrainConfig(model="tiny")).optimizer.learning_rate
         0.002
     """
-    rate = config.optimizer.learning_rate
+    smallest = {"epochs": 1, "max_steps": 1, "accumulate": 1, "log_every": 1, "checkpoint_every": 1}
+    smallest |= {"keep_checkpoints": 1, "evaluate_every": 0}
+    for name, least in smallest.items():
+        given = getattr(config, name)
+        if given is not None and given < least:
+            raise DataError("a count is too small", {name: given}, f"Give {least} or more.")
+    rate, data = config.optimizer.learning_rate, config.data
     if rate is None:
         rate = _FROM_SCRATCH if config.model == "tiny" else PRETRAINED_RATE
-    return dataclasses.replace(config, optimizer=dataclasses.replace(config.optimizer, learning_rate=rate))
+    if data.path == "synthetic" and data.ties is None:
+        data = dataclasses.replace(data, ties="drop")
+    return dataclasses.replace(config, data=data, optimizer=dataclasses.replace(config.optimizer, learning_rate=rate))
 
 
 def to_json(config: TrainConfig) -> str:
@@ -147,8 +159,26 @@ def from_json(text: str) -> TrainConfig:
 
 
 def load(directory: str | Path) -> TrainConfig:
-    """The configuration of a run on disk."""
-    return from_json((Path(directory) / "config.json").read_text())
+    """The configuration of a run on disk.
+
+    Args:
+        directory: of the run.
+
+    Returns:
+        The configuration.
+
+    Raises:
+        CheckpointError: its file is damaged.
+    """
+    path = Path(directory) / "config.json"
+    try:
+        return from_json(path.read_text())
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            "the configuration of the run cannot be read",
+            {"file": str(path), "problem": str(error)},
+            "Restore the file, or start the run anew in another directory.",
+        ) from error
 
 
 def _build(kind: type, values: dict[str, Any]) -> Any:

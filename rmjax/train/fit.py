@@ -28,5 +28,5 @@ def fit(config: TrainConfig, observe: Sequence[Observer] = ()) -> Trained:
     config = resolve(config)
     prepared = prepare(config)
     claim(Path(config.output), config)
-    save_contract(config.output, prepared.train.tokenised)
+    save_contract(config.output, prepared, config)
     return train(prepared, config, observe)

@@ -26,7 +26,7 @@ from rmjax.train.checkpoint import Checkpoints
 from rmjax.train.config import TrainConfig, resolve, to_json
 from rmjax.train.config import load as load_config
 from rmjax.train.cost import Cost, estimate
-from rmjax.train.metrics import MetricsLog, held_out_metrics, step_metrics
+from rmjax.train.metrics import MetricsLog, held_out_metrics, read_metrics, step_metrics
 from rmjax.train.optimizer import make_optimizer, schedule, update
 from rmjax.train.scoring import make_score_fn, place, score_all
 from rmjax.train.setup import Prepared
@@ -110,7 +110,7 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
 
     Raises:
         CheckpointError: the directory holds a run of another configuration.
-        RMJaxError: a gradient was not finite; the parameters before it are on disk.
+        RMJaxError: a gradient was not finite; the last checkpoint stays.
     """
     config, output = resolve(config), Path(config.output)
     claim(output, config)
@@ -159,8 +159,8 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
                 raise RMJaxError(
                     "the gradient is not finite",
                     {"step": step.number, "epoch": step.epoch, "gradient_norm": float(norm)},
-                    "The parameters before this step are kept. Lower the learning rate, or look at the rows of this "
-                    "step with `rmjax inspect`.",
+                    f"The step changed nothing; the last checkpoint is {checkpoints.latest or 'the start'}. Lower the "
+                    "learning rate and give another output directory.",
                 )
             parts = [(h.batch.comparisons, r, h.response >= 0) for h, r in zip(hosts, readouts, strict=True)]
             now = time.perf_counter()
@@ -231,20 +231,29 @@ def restore(directory: str | Path, model: RewardModel, config: TrainConfig) -> R
 def claim(output: Path, config: TrainConfig) -> None:
     """Make the directory of a run, or check that it holds a run of this configuration.
 
+    A run that stopped before its first row of metrics has left nothing to lose: its directory is free.
+
     Args:
         output: the directory.
         config: the run.
 
     Raises:
-        CheckpointError: it holds another run; nothing is touched.
+        CheckpointError: it holds another run, or is a file; nothing is touched.
     """
     path = output / "config.json"
+    if output.exists() and not output.is_dir():
+        raise CheckpointError("the output is a file", {"output": str(output)}, "Give a directory.")
     if not path.exists():
         output.mkdir(parents=True, exist_ok=True)
         path.write_text(to_json(config))
         return
     found, wanted = load_config(output), config
-    if found != wanted:
+    if found == wanted:
+        return
+    if not (read_metrics(output) or any((output / "checkpoints").glob("*"))):
+        (output / "contract.json").unlink(missing_ok=True)
+        path.write_text(to_json(config))
+    else:
         a, b = dataclasses.asdict(found), dataclasses.asdict(wanted)
         differing = {name: f"{a[name]!r}, now {b[name]!r}" for name in a if a[name] != b[name]}
         raise CheckpointError(

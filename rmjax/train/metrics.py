@@ -13,6 +13,9 @@ from rmjax.comparisons import Comparisons, Ties
 from rmjax.diagnostics.metrics import Targets, accuracy_terms, likelihood_terms, margin_terms
 from rmjax.train.step import StepReadout
 
+# Levels have a constant per prompt that nothing fixes: they stand in the file and no curve is drawn of them.
+_LEVELS = ("min_reward", "mean_reward", "max_reward")
+
 
 def step_metrics(parts: Sequence[tuple[Comparisons, StepReadout, np.ndarray]], ties: Ties | None) -> dict[str, Any]:
     """Metrics of one step from the readouts of its micro-batches.
@@ -90,8 +93,11 @@ class MetricsLog:
         self._file.write(json.dumps(row) + "\n")
         self._file.flush()
         for name, value in row.items():
-            if isinstance(value, float):
+            if isinstance(value, float) and name not in _LEVELS:
                 self._board.add_scalar(name, value, row["step"])
+            elif isinstance(value, list):
+                for layer, at in enumerate(value):
+                    self._board.add_scalar(f"{name}/{layer}", at, row["step"])
 
     def __enter__(self) -> MetricsLog:
         return self

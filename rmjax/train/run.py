@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
+import jax
+import numpy as np
+
+from rmjax.data.buckets import Layout
 from rmjax.data.contract import TextContract, fingerprint
-from rmjax.data.tokenise import TokenisedData
 from rmjax.errors import CheckpointError
 from rmjax.models.load import RewardModel
 from rmjax.train.config import TrainConfig
 from rmjax.train.config import load as load_config
 from rmjax.train.loop import restore
-from rmjax.train.setup import open_model
+from rmjax.train.setup import Prepared, model_fingerprint, open_model
+from rmjax.train.trainable import parse, split
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +29,7 @@ class Run:
     model: RewardModel
     contract: TextContract
     config: TrainConfig | None
+    format: str | None = None  # of the file that it was trained on
 
 
 def is_run(path: str | Path) -> bool:
@@ -30,23 +37,42 @@ def is_run(path: str | Path) -> bool:
     return (Path(path) / "contract.json").exists()
 
 
-def save_contract(directory: str | Path, tokenised: TokenisedData) -> None:
-    """Keep how text became tokens beside the checkpoints, or check that it is still the same.
+def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig) -> None:
+    """Keep beside the checkpoints what a run was started from, or check that it is still the same.
+
+    That is how text became tokens, the data of both halves, and the parameters that no checkpoint holds because they
+    are not trained.
 
     Args:
         directory: of the run.
-        tokenised: the training data.
+        prepared: model and data.
+        config: of the run.
 
     Raises:
-        CheckpointError: the run was started with another tokenizer, template or limit.
+        CheckpointError: the run was started with another tokenizer, template, limit, file or model.
     """
-    path = Path(directory) / "contract.json"
-    now = {"contract": dataclasses.asdict(tokenised.contract), "fingerprint": tokenised.fingerprint}
-    if path.exists():
-        _same(path, json.loads(path.read_text())["fingerprint"], tokenised.fingerprint)
-    else:
+    path, tokenised = Path(directory) / "contract.json", prepared.train.tokenised
+    now = {
+        "contract": dataclasses.asdict(tokenised.contract),
+        "fingerprint": tokenised.fingerprint,
+        "format": tokenised.data.format,
+        "data": data_fingerprint(prepared.train, prepared.held_out),
+        "frozen": frozen_fingerprint(prepared.model, tokenised.contract, config),
+    }
+    if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(now, indent=2) + "\n")
+        return
+    stored = _stored(path)
+    for name, what in _STARTED_FROM.items():
+        _same(path, what, stored[name], now[name])
+
+
+_STARTED_FROM = {
+    "fingerprint": "another tokenizer or another contract from text to tokens",
+    "data": "other data",
+    "frozen": "another model: what is not trained differs",
+}
 
 
 def open_run(path: str | Path) -> Run:
@@ -65,18 +91,70 @@ def open_run(path: str | Path) -> Run:
         return Run(open_model(str(path), seed=0), TextContract(), None)
     config = load_config(path)
     model = open_model(config.model, config.seed)
-    stored = json.loads((Path(path) / "contract.json").read_text())
+    stored = _stored(Path(path) / "contract.json")
     contract = TextContract(**stored["contract"])
-    _same(Path(path), stored["fingerprint"], fingerprint(contract, model.tokenizer))
+    now = {
+        "fingerprint": fingerprint(contract, model.tokenizer),
+        "frozen": frozen_fingerprint(model, contract, config),
+    }
+    for name, value in now.items():
+        _same(Path(path), _STARTED_FROM[name], stored[name], value)
     trained = restore(path, model, config)
     source = dataclasses.replace(trained.report, source=f"{path} (from {config.model})")
-    return Run(dataclasses.replace(trained, report=source), contract, config)
+    return Run(dataclasses.replace(trained, report=source), contract, config, stored["format"])
 
 
-def _same(path: Path, trained: str, now: str) -> None:
-    if trained != now:
+def frozen_fingerprint(model: RewardModel, contract: TextContract, config: TrainConfig) -> str:
+    """A name for the part of a model that a run does not train, with its architecture and contract.
+
+    Args:
+        model: what the run starts from.
+        contract: how text becomes tokens, resolved.
+        config: of the run.
+
+    Returns:
+        As `model_fingerprint`.
+    """
+    _, frozen = split(model.params, parse(config.trainable, model.config.num_layers))
+    return model_fingerprint(dataclasses.replace(model, params=frozen), contract)
+
+
+def data_fingerprint(*layouts: Layout) -> str:
+    """A name for tokenised data: their ids, scored positions and judgements.
+
+    Args:
+        layouts: the parts.
+
+    Returns:
+        The first 16 digits of a SHA-256 over all of them.
+    """
+    digest = hashlib.sha256()
+    for layout in layouts:
+        tokenised = layout.tokenised
+        arrays = [*tokenised.ids, tokenised.score_position, *jax.tree.leaves(tokenised.data.comparisons)]
+        digest.update(tokenised.lengths.tobytes())
+        for array in arrays:
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    """What `save_contract` wrote."""
+    try:
+        stored = json.loads(path.read_text())
+        return {name: stored[name] for name in ("contract", "format", *_STARTED_FROM)}
+    except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            "the checkpoint was trained with another tokenizer or another contract from text to tokens",
-            {"run": str(path), "trained_with": trained[:16], "now": now[:16]},
-            "Open it with the model files that it was trained from: other ids would be scored without a warning.",
+            "the contract of the run cannot be read",
+            {"file": str(path), "problem": repr(error)},
+            "Restore the file, or train the run anew in another directory.",
+        ) from error
+
+
+def _same(path: Path, what: str, then: str, now: str) -> None:
+    if then != now:
+        raise CheckpointError(
+            f"the run was started with {what}",
+            {"run": str(path), "then": then[:16], "now": now[:16]},
+            "Go on with the files that it was started from, or start a new run in another directory.",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -14,18 +15,20 @@ from rmjax.comparisons import check_ties
 from rmjax.data import synthetic
 from rmjax.data.buckets import Layout, PackSpec
 from rmjax.data.contract import TextContract
-from rmjax.data.dataset import PreferenceData
+from rmjax.data.dataset import PreferenceData, subset
 from rmjax.data.formats import read
 from rmjax.data.packing import make_layout
 from rmjax.data.split import Split, split
 from rmjax.data.tokenise import TokenisedData, tokenise
 from rmjax.models.config import ModelConfig
+from rmjax.models.forward import check_remat
 from rmjax.models.load import RewardModel, load
 from rmjax.models.params import init
 from rmjax.models.weights import LoadReport
-from rmjax.sharding import MeshShape
+from rmjax.sharding import MeshShape, make_mesh
 from rmjax.tokenizer import ByteTokenizer
-from rmjax.train.config import ReadConfig, TrainConfig
+from rmjax.train.config import ReadConfig, TrainConfig, resolve
+from rmjax.train.trainable import parse
 
 # The demo's trunk: large enough to learn most of the synthetic world in about a minute on 2 cores.
 TINY = ModelConfig(
@@ -48,6 +51,7 @@ class Prepared:
     split: Split
     train: Layout
     held_out: Layout
+    dropped: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)  # rows left out on reading
 
 
 def open_model(name: str, seed: int) -> RewardModel:
@@ -111,15 +115,24 @@ def prepare(config: TrainConfig) -> Prepared:
         DataError: the data cannot be understood or split.
         CheckpointError: the model's files are damaged or incomplete.
     """
+    config = resolve(config)
+    make_mesh(config.mesh)
+    check_remat(config.remat)
     data = read_file(config.data.path, config.data)
-    check_ties(data.comparisons, config.data.ties)
+    check_ties(data.comparisons, config.data.ties, rows=data.rows)
     model = open_model(config.model, config.seed)
+    parse(config.trainable, model.config.num_layers)
     parts = split(data, {"train": 1 - config.data.held_out, "held_out": config.data.held_out}, config.data.split_seed)
     layouts = {}
     for name, part in parts.parts.items():
-        tokenised = tokenise(part, model.tokenizer, config.text, on_empty_answer=config.data.on_empty_answer)
-        layouts[name] = lay_out(weigh(tokenised, config.data), config.packing, config.mesh)
-    return Prepared(model, parts, layouts["train"], layouts["held_out"])
+        heard = part if name == "held_out" else subset(part, part.comparisons.counted(config.data.ties) > 0)
+        tokenised = tokenise(heard, model.tokenizer, config.text, on_empty_answer=config.data.on_empty_answer)
+        layout = lay_out(weigh(tokenised, config.data), config.packing, config.mesh)
+        if silent := part.num_comparisons - heard.num_comparisons:
+            note = f"{silent:,} comparisons of training have no vote that counts and are left out"
+            layout = dataclasses.replace(layout, notes=(*layout.notes, note))
+        layouts[name] = layout
+    return Prepared(model, parts, layouts["train"], layouts["held_out"], dict(data.dropped))
 
 
 def weigh(tokenised: TokenisedData, config: ReadConfig) -> TokenisedData:
