@@ -107,7 +107,7 @@ def cut_trees(
     if own.any() and len(shapes) == MAX_BUCKETS:
         fewer = dataclasses.replace(spec, lengths=spec.lengths[1:])
         return cut_trees(tokenised, prompts, fewer, alike=alike)
-    made = iter(_made_to_measure(rows[own], spec, MAX_BUCKETS - len(shapes)))
+    made = iter(made_to_measure(rows[own], spec, MAX_BUCKETS - len(shapes)))
     where: list[int | None] = [None if n == 1 else int(h) for n, h in zip(needed, home)]
     for tree in np.flatnonzero(own):
         if (shape := next(made)) not in shapes:
@@ -126,10 +126,27 @@ def cut_trees(
     return Layout(tokenised, spec, tuple(trees), buckets, notes)
 
 
-def _made_to_measure(rows: np.ndarray, spec: PackSpec, budget: int) -> list[_Shape]:
-    """The shape of each of these prompts, of at most `budget` shapes that together cost least.
+def made_to_measure(rows: np.ndarray, spec: PackSpec, budget: int) -> list[_Shape]:
+    """The shape of each of these prompts, of at most `budget` shapes that together cost little.
 
-    Start from all candidates and leave out, one at a time, what costs least to do without.
+    Start from all candidates and leave out, one at a time, what costs least to do without. Left to itself this may
+    leave out the one that holds everything and end in two that do not come down to one; so it is also done with the
+    cheapest of those that hold everything kept to the end, and the cheaper of both counts.
+
+    Guarantees: every shape holds its prompt, and there are at most `budget` of them.
+
+    Args:
+        rows: that each prompt needs at each length of `spec`, [prompts, lengths]; 0 where a text is longer than a row,
+            which none is than the longest.
+        spec: how to pack.
+        budget: how many shapes there may be.
+
+    Returns:
+        Rows and length of each prompt's shape.
+
+    Example:
+        >>> made_to_measure(np.array([[2], [9], [10]]), PackSpec(lengths=(64,)), budget=2)
+        [(2, 64), (10, 64), (10, 64)]
     """
     if not len(rows):
         return []
@@ -149,9 +166,17 @@ def _made_to_measure(rows: np.ndarray, spec: PackSpec, budget: int) -> list[_Sha
         ],
         axis=1,
     )
-    kept = list(range(len(candidates)))
-    while len(kept) > max(1, budget):
-        without = [(weight @ costs[:, [k for k in kept if k != out]].min(axis=1), out) for out in kept]
-        kept.remove(min(without)[1])
+
+    def total(kept: list[int]) -> float:
+        return float(weight @ costs[:, kept].min(axis=1))
+
+    def reduced(stays: int | None) -> list[int]:
+        kept = list(range(len(candidates)))
+        while len(kept) > max(1, budget):
+            without = [(total([k for k in kept if k != out]), out) for out in kept if out != stays]
+            kept.remove(min(without)[1])
+        return kept
+
+    kept = min((reduced(stays) for stays in (None, int(np.argmin(weight @ costs)))), key=total)
     choice = {kind: kept[int(np.argmin(costs[row, kept]))] for row, kind in enumerate(map(tuple, needs.tolist()))}
     return [candidates[choice[kind]][:2] for kind in map(tuple, rows.tolist())]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from token_worlds import from_ids, token_worlds
 
 from rmjax.data.buckets import MAX_BUCKETS, PackSpec
-from rmjax.data.cutting import cut_trees, judged_prompts
+from rmjax.data.cutting import cut_trees, judged_prompts, made_to_measure
 
 LENGTHS = (24, 48)
 
@@ -26,6 +26,16 @@ def test_every_prompt_has_a_shape_that_holds_it(world, tokens, to_measure, alike
         assert max(lengths) >= max(piece.size for piece in tree.pieces)
         assert tree.bucket is None or len(tree.pieces) <= layout.buckets[tree.bucket].rows
         assert tree.bucket is not None or len(tree.pieces) == 1
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 6)] * 2, st.integers(1, 6)), min_size=1, max_size=12), st.integers(1, 3))
+def test_a_choice_of_shapes_within_a_budget_holds_every_prompt(kinds, budget):
+    """Rows that each prompt needs at each of three lengths, 0 where a text is longer than the row."""
+    spec = PackSpec(lengths=(24, 32, 64), tokens_per_micro_batch=64)
+    shapes = made_to_measure(np.array(kinds), spec, budget)
+    assert len(set(shapes)) <= budget
+    for needed, (count, length) in zip(kinds, shapes, strict=True):
+        assert 0 < needed[spec.lengths.index(length)] <= count
 
 
 def test_four_shapes_are_chosen_where_they_save_most():
