@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,17 +75,18 @@ def run_steps(layout: Layout, config: TrainConfig) -> tuple[Step, ...]:
     return tuple(steps[: config.max_steps])
 
 
-def estimate_cost(prepared: Prepared, config: TrainConfig) -> Cost:
-    """Tokens, operations and seconds of a whole run, before its first step.
+def estimate_cost(prepared: Prepared, config: TrainConfig, done: int = 0) -> Cost:
+    """Tokens, operations and seconds of a run, before its first step.
 
     Args:
         prepared: model and data.
         config: the run.
+        done: steps that an earlier process has taken.
 
     Returns:
-        The cost.
+        The cost of the other steps.
     """
-    batches = [batch for step in run_steps(prepared.train, config) for batch in step.micro_batches]
+    batches = [batch for step in run_steps(prepared.train, config)[done:] for batch in step.micro_batches]
     counts = Counter(batch.bucket for batch in batches)
     tokens = sum(batch.num_tokens for batch in batches)
     trained = parse(config.trainable, prepared.model.config.num_layers)
@@ -124,15 +124,17 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
     rate: Any = schedule(config.optimizer, config.optimizer.learning_rate or 0.0, len(steps))
     where = jax.tree.map(lambda x: x.sharding, trained)
     trained = jax.device_put(trained, where, may_alias=False)  # steps donate it; the caller's own must live on
+    everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
     gradient_fn = make_gradient_fn(
         model.config,
         ties=config.data.ties,
         dtype=_FLOAT_OF[config.dtype],
         remat=config.remat,
-        out_shardings=(where, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())),
+        out_shardings=(where, everywhere),
     )
     score_fn = make_score_fn(model.config, _FLOAT_OF[config.dtype])
-    opt_state = optimizer.init(trained)
+    # Counts are born on one device: left there, the second step would be compiled anew for where the first put them.
+    opt_state = jax.tree.map(lambda x: jax.device_put(x, everywhere) if x.ndim == 0 else x, optimizer.init(trained))
     apply = jax.jit(
         lambda trained, state, gradient, count: update(optimizer, trained, state, gradient, count),
         donate_argnums=(0, 1),
@@ -203,6 +205,15 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
     return Trained(result, len(steps), first, time.perf_counter() - start)
 
 
+def steps_done(directory: str | Path) -> int:
+    """The step of the last complete checkpoint of a run; 0 without one."""
+    folder = Path(directory) / "checkpoints"
+    if not folder.is_dir():
+        return 0
+    with Checkpoints(folder) as checkpoints:
+        return checkpoints.latest or 0
+
+
 def restore(directory: str | Path, model: RewardModel, config: TrainConfig) -> RewardModel:
     """The model of a run: the one that it started from, with the trained parameters of its last checkpoint.
 
@@ -254,7 +265,7 @@ def claim(output: Path, config: TrainConfig) -> None:
         (output / "contract.json").unlink(missing_ok=True)
         path.write_text(to_json(config))
     else:
-        a, b = dataclasses.asdict(found), dataclasses.asdict(wanted)
+        a, b = _options(dataclasses.asdict(found)), _options(dataclasses.asdict(wanted))
         differing = {name: f"{a[name]!r}, now {b[name]!r}" for name in a if a[name] != b[name]}
         raise CheckpointError(
             "the directory holds a run of another configuration",
@@ -263,6 +274,9 @@ def claim(output: Path, config: TrainConfig) -> None:
         )
 
 
-def pairs(steps: Sequence[Step]) -> Iterator[int]:
-    """Comparison indices in the order in which a run sees them."""
-    return itertools.chain.from_iterable(b.comparisons for step in steps for b in step.micro_batches)
+def _options(config: dict[str, Any], under: str = "") -> dict[str, Any]:
+    """A configuration with one name per option, as they are typed."""
+    flat: dict[str, Any] = {}
+    for name, value in config.items():
+        flat |= _options(value, f"{under}{name}.") if isinstance(value, dict) else {f"{under}{name}": value}
+    return flat

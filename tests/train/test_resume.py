@@ -16,6 +16,7 @@ from rmjax.errors import CheckpointError
 from rmjax.train import TrainConfig, fit, open_run
 from rmjax.train.config import from_json, to_json
 from rmjax.train.metrics import read_metrics
+from tests.train.small_runs import small_run, write_votes
 
 STEPS = 5
 KILLED = """
@@ -38,9 +39,17 @@ def same(a, b):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run that nothing interrupts."""
-    config = TrainConfig(
-        output=str(tmp_path_factory.mktemp("whole")), max_steps=STEPS, checkpoint_every=2, keep_checkpoints=5
+    """A run that nothing interrupts: it ends in the middle of its second pass, and looks at what is held out."""
+    folder = tmp_path_factory.mktemp("whole")
+    config = small_run(
+        folder / "run",
+        write_votes(folder / "votes.jsonl", prompts=24),
+        max_steps=STEPS,
+        epochs=2,
+        accumulate=3,
+        evaluate_every=1,
+        checkpoint_every=2,
+        keep_checkpoints=5,
     )
     return config, fit(config)
 
@@ -61,6 +70,8 @@ def test_a_killed_run_resumes_to_bitwise_the_same_parameters(whole, tmp_path):
         for c in (config, again)
     ]
     assert rows[0] == rows[1]
+    assert {row["epoch"] for row in rows[0]} == {0, 1}
+    assert sum("eval_loss" in row for row in rows[0]) == STEPS
 
 
 def test_a_finished_run_is_not_trained_again(whole):
