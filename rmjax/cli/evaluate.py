@@ -9,7 +9,8 @@ from typing import Annotated
 import tyro
 
 from rmjax.cli import show
-from rmjax.cli.inputs import Inputs, open_inputs, refuse_ties
+from rmjax.cli.inputs import Inputs, open_inputs
+from rmjax.cli.outputs import check_directory
 from rmjax.cli.pages import write_report
 from rmjax.report.model import to_json
 from rmjax.report.terminal import render_text
@@ -32,14 +33,15 @@ def evaluate(config: Annotated[EvalConfig, tyro.conf.arg(name="")], *, json: boo
         json: print the result as JSON on standard output.
     """
     where = show.console(json)
-    run, data, layout = open_inputs(config)
-    refuse_ties(data, config.read)
-    with show.progress("scoring", int(layout.tokenised.lengths.sum()), where) as (bar, task):
+    check_directory(config.output)
+    opened = open_inputs(config, need="likelihood")
+    with show.progress("scoring", opened.num_tokens, where) as (bar, task):
         evaluation = measure(
-            run.model,
-            layout,
+            opened.run.model,
+            opened.layout,
             config.read,
             file=Path(config.file).name,
+            facts=opened.notes,
             dtype=config.dtype,
             progress=lambda tokens: bar.advance(task, tokens),
         )
@@ -48,4 +50,5 @@ def evaluate(config: Annotated[EvalConfig, tyro.conf.arg(name="")], *, json: boo
         show.print_json(to_json(report))
         return
     where.print(render_text(report))
+    show.notes(opened.notes, where)
     where.print(f"report: {page}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tyro
 
 from rmjax.cli import show
+from rmjax.cli.outputs import check_directory
 from rmjax.models.save import save
 from rmjax.train.run import open_run
 
@@ -17,6 +18,7 @@ def export(model: tyro.conf.Positional[str], directory: tyro.conf.Positional[str
         directory: where the files go.
         json: print the result as JSON on standard output.
     """
+    check_directory(directory)
     run = open_run(model)
     tokenizer = run.model.tokenizer
     # transformers scores the last token that is not its pad token: where that is EOS, or nothing, a text that ends in

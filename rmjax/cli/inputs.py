@@ -11,7 +11,9 @@ from rmjax.comparisons import check_ties
 from rmjax.data.buckets import Layout, PackSpec
 from rmjax.data.contract import TextContract
 from rmjax.data.dataset import PreferenceData
+from rmjax.data.packing import epoch_plan
 from rmjax.data.tokenise import tokenise
+from rmjax.errors import HeadError
 from rmjax.sharding import MeshShape
 from rmjax.train.config import ReadConfig
 from rmjax.train.run import Run, open_run
@@ -30,27 +32,64 @@ class Inputs:
     text: TextContract = TextContract()
     """How text becomes tokens; a run has its own, which is used instead."""
     packing: PackSpec = PackSpec()
-    """How trees are packed into rows."""
+    """How trees are packed into rows; where nothing is said, a run packs as it was trained."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Of matmuls."""
 
 
-def open_inputs(inputs: Inputs) -> tuple[Run, PreferenceData, Layout]:
+@dataclasses.dataclass(frozen=True)
+class Opened:
+    """Both, opened: the layout holds what is not left out."""
+
+    run: Run
+    data: PreferenceData
+    layout: Layout
+    notes: tuple[tuple[str, str], ...]
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of one pass, each shared prefix once, as progress counts them."""
+        return epoch_plan(self.layout, None).num_tokens
+
+
+def open_inputs(inputs: Inputs, need: Literal["text", "scores", "likelihood"]) -> Opened:
     """Open the model, understand the file, and lay it out.
 
     Args:
         inputs: both.
+        need: "text" looks at tokens alone; "scores" needs a head that says something; "likelihood" also needs to know
+            what to do with ties.
 
     Returns:
-        The model with its contract, the data, and the layout of what is not left out.
+        Both, with notes on what a reader should know: label and text.
+
+    Raises:
+        DataError: the file cannot be understood, or has ties and no policy for them.
+        HeadError: the model has no trained head.
+        CheckpointError: the model cannot be opened.
     """
     data = read_file(inputs.file, inputs.read)
+    if need == "likelihood":
+        check_ties(data.comparisons, inputs.read.ties, rows=data.rows)
     run = open_run(inputs.model)
-    contract = inputs.text if run.config is None else run.contract
+    if need != "text" and run.model.report.head == "new head":
+        raise HeadError(
+            "the model has no trained head, so that every margin is 0",
+            {"model": inputs.model},
+            f"Train one with `rmjax train --model {inputs.model}` and give the directory of that run.",
+        )
+    contract, packing = inputs.text, inputs.packing
+    if run.config is not None:
+        contract = run.contract
+        packing = run.config.packing if packing == PackSpec() else packing
     tokenised = tokenise(data, run.model.tokenizer, contract, on_empty_answer=inputs.read.on_empty_answer)
-    return run, data, lay_out(tokenised, inputs.packing, MeshShape())
+    layout = lay_out(tokenised, packing, MeshShape())
+    return Opened(run, data, layout, other_format(run, tokenised.data.format, tokenised.contract))
 
 
-def refuse_ties(data: PreferenceData, read: ReadConfig) -> None:
-    """Refuse ties without a policy before anything is scored."""
-    check_ties(data.comparisons, read.ties, rows=data.rows)
+def other_format(run: Run, format: str, contract: TextContract) -> tuple[tuple[str, str], ...]:
+    """A note where the file is of another format than that of the training, whose rules for text are kept."""
+    if run.format in (None, format):
+        return ()
+    rule = "the chat template" if contract.template == "chat" else f"raw, joined by {contract.separator!r}"
+    return (("other format", f"trained on {run.format}, this file is {format}; text stays as in training: {rule}"),)

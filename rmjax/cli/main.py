@@ -2,38 +2,61 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
-
-import tyro
-from rich.console import Console
-from rich.markup import escape
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from rmjax.cli.doctor import doctor
-from rmjax.cli.evaluate import evaluate
-from rmjax.cli.export import export
-from rmjax.cli.inspect import inspect
-from rmjax.cli.score import score
-from rmjax.cli.train import train
+from rmjax.cli.remedies import as_flags
 from rmjax.errors import RMJaxError
 
 VERBS = {
-    "train": train,
-    "eval": evaluate,
-    "score": score,
-    "inspect": inspect,
-    "export": export,
-    "doctor": doctor,
+    "train": "rmjax.cli.train:train",
+    "eval": "rmjax.cli.evaluate:evaluate",
+    "score": "rmjax.cli.score:score",
+    "inspect": "rmjax.cli.inspect:inspect",
+    "export": "rmjax.cli.export:export",
+    "doctor": "rmjax.cli.doctor:doctor",
 }
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run a verb; an error that rmjax understands is printed without a traceback and exits with 2.
 
     Args:
         arguments: of the command line; those of the process if absent.
     """
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    verb = arguments[0] if arguments else ""
     try:
-        tyro.extras.subcommand_cli_from_dict(VERBS, prog="rmjax", args=arguments)
+        run(verb, arguments)
     except RMJaxError as error:
-        Console(stderr=True).print(f"[bold red]{type(error).__name__}[/]: {escape(str(error))}")
-        sys.exit(2)
+        _stop(f"{type(error).__name__}: {as_flags(error, verb)}")
+    except ModuleNotFoundError as error:
+        if verb == "doctor":  # it runs where anything else is missing, the reader of options included
+            doctor(json="--json" in arguments)
+        elif (error.name or "rmjax").partition(".")[0] == "rmjax":
+            raise
+        else:
+            _stop(f"`{error.name}` is not installed. `rmjax doctor` says what is missing and how to get it.")
+
+
+def run(verb: str, arguments: Sequence[str]) -> None:
+    """Read the options and call the verb's function. Only that verb is imported, so that it starts soon."""
+    import tyro
+
+    names = (verb,) if verb in VERBS else VERBS
+    tyro.extras.subcommand_cli_from_dict({name: _load(VERBS[name]) for name in names}, prog="rmjax", args=arguments)
+
+
+def _load(place: str) -> Callable[..., Any]:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _stop(message: str) -> None:
+    color = ("\033[1;31m", "\033[0m") if sys.stderr.isatty() else ("", "")
+    kind, colon, rest = message.partition(":")
+    print(f"{color[0]}{kind}{color[1]}{colon}{rest}" if colon else message, file=sys.stderr)
+    sys.exit(2)

@@ -9,6 +9,8 @@ import tyro
 
 from rmjax.cli import show
 from rmjax.cli.inputs import Inputs, open_inputs
+from rmjax.cli.outputs import check_file
+from rmjax.data.decisions import of_reading
 from rmjax.train.scores_file import write_scores
 from rmjax.train.scoring import make_score_fn, score_all
 from rmjax.train.setup import model_fingerprint
@@ -32,8 +34,10 @@ def score(config: Annotated[ScoreConfig, tyro.conf.arg(name="")], *, json: bool 
         json: print the result as JSON on standard output.
     """
     where = show.console(json)
-    run, _, layout = open_inputs(config)
-    with show.progress("scoring", int(layout.tokenised.lengths.sum()), where) as (bar, task):
+    check_file(config.output)
+    opened = open_inputs(config, need="scores")
+    run, layout = opened.run, opened.layout
+    with show.progress("scoring", opened.num_tokens, where) as (bar, task):
         scored = score_all(
             run.model.params,
             layout,
@@ -45,4 +49,5 @@ def score(config: Annotated[ScoreConfig, tyro.conf.arg(name="")], *, json: bool 
     if json:
         show.print_json({"lines": lines, "output": config.output, "fingerprint": fingerprint})
         return
+    show.notes([*of_reading(opened.data.dropped), *opened.notes], where)
     where.print(f"{lines:,} comparisons scored by {fingerprint}: {config.output}")

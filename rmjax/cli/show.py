@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,6 +37,12 @@ def facts(title: str, rows: list[tuple[str, str]]) -> Table:
     for name, value in rows:
         table.add_row(name, value)
     return table
+
+
+def notes(said: Sequence[tuple[str, str]], where: Console) -> None:
+    """What a reader should know, a line each."""
+    for label, text in said:
+        where.print(f"note: {label}: {text}", markup=False, highlight=False)
 
 
 @contextmanager

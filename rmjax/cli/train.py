@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import tyro
 
 from rmjax.cli import show
+from rmjax.cli.outputs import check_directory
 from rmjax.cli.pages import write_report
+from rmjax.data.decisions import of_reading, of_tokenising
 from rmjax.models.params import abstract
 from rmjax.report.model import to_json
 from rmjax.report.terminal import render_text
@@ -16,7 +18,7 @@ from rmjax.sharding import make_mesh, shardings
 from rmjax.train.config import TrainConfig, resolve
 from rmjax.train.cost import Cost
 from rmjax.train.evaluation import evaluate, split_words
-from rmjax.train.loop import Step, claim, estimate_cost, run_steps
+from rmjax.train.loop import Step, claim, estimate_cost, run_steps, steps_done
 from rmjax.train.loop import train as run_training
 from rmjax.train.metrics import read_metrics
 from rmjax.train.run import save_contract
@@ -31,30 +33,36 @@ def train(config: Annotated[TrainConfig, tyro.conf.arg(name="")] = TrainConfig()
         json: print the result as JSON on standard output.
     """
     where = show.console(json)
+    check_directory(config.output)
     config, output = resolve(config), Path(config.output)
     prepared = prepare(config)
     claim(output, config)
     save_contract(output, prepared, config)
-    steps, cost = run_steps(prepared.train, config), estimate_cost(prepared, config)
-    where.print(show.facts("Before the first step", plan(config, prepared, len(steps), cost)))
+    done = steps_done(output)
+    steps, cost = run_steps(prepared.train, config), estimate_cost(prepared, config, done)
+    title = f"Before step {done + 1}, resumed" if done else "Before the first step"
+    where.print(show.facts(title, plan(config, prepared, len(steps), cost, done)))
     with show.progress("training", len(steps), where) as (bar, task):
+        bar.update(task, completed=done)
 
         def observe(step: Step, row: dict[str, Any]) -> None:
             said = f"loss {row['loss']:.3f}, accuracy {row['accuracy']:.1%}"
             bar.update(task, completed=step.number, description=said)
 
         trained = run_training(prepared, config, observe=[observe])
-    where.print(f"{trained.steps} steps in {trained.seconds:.0f} s. Evaluating what was held out.")
+    spent = f"{trained.steps - done} steps in {trained.seconds:.0f} s" + (f", after {done} of earlier" if done else "")
+    where.print(f"{spent}. Evaluating what was held out.")
     evaluation = evaluate(
         trained.model,
         prepared.held_out,
         config.data,
         file=f"{Path(config.data.path).name}, held out",
         proof=prepared.split.proof,
+        facts=decisions(prepared),
         dtype=config.dtype,
     )
-    spent = [("Estimated", str(cost)), ("Training", f"{trained.seconds:.0f} s, {trained.steps} steps")]
-    report, page = write_report(output, evaluation, read_metrics(output), cost=spent)
+    costs = [("Estimated", str(cost)), ("Training", spent)]
+    report, page = write_report(output, evaluation, read_metrics(output), cost=costs)
     if json:
         show.print_json(to_json(report))
         return
@@ -62,14 +70,28 @@ def train(config: Annotated[TrainConfig, tyro.conf.arg(name="")] = TrainConfig()
     where.print(f"report: {page}")
 
 
-def plan(config: TrainConfig, prepared: Prepared, steps: int, cost: Cost) -> list[tuple[str, str]]:
+def decisions(prepared: Prepared) -> list[tuple[str, str]]:
+    """What was left out on reading the file, and what the limit did to the training half.
+
+    Args:
+        prepared: model and data.
+
+    Returns:
+        Labels and texts.
+    """
+    told = of_tokenising(prepared.train.tokenised.report)
+    return [*of_reading(prepared.dropped), *((f"{label.strip()}, in training", text) for label, text in told)]
+
+
+def plan(config: TrainConfig, prepared: Prepared, steps: int, cost: Cost, done: int) -> list[tuple[str, str]]:
     """What is about to happen, in words.
 
     Args:
         config: the run.
         prepared: model and data.
         steps: of the optimiser.
-        cost: of all of them.
+        cost: of those that are left.
+        done: how many an earlier process has taken.
 
     Returns:
         Labels and texts.
@@ -84,8 +106,9 @@ def plan(config: TrainConfig, prepared: Prepared, steps: int, cost: Cost) -> lis
         ("weighs the same", f"every {config.data.unit}"),
         ("text", f"{tokenised.contract.template}, at most {tokenised.contract.max_length} tokens"),
         ("shapes", ", ".join(f"{b.rows} x {b.length}" for b in prepared.train.buckets)),
-        ("steps", f"{steps}, {config.accumulate} micro-batches each"),
+        ("steps", f"{steps}{f', {done} of them done' if done else ''}, {config.accumulate} micro-batches each"),
         ("cost", str(cost)),
     ]
+    rows += decisions(prepared)
     notes = (*prepared.split.warnings, *prepared.train.notes, *replicated)
     return rows + [("note", note) for note in notes]

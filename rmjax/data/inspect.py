@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rmjax.data.buckets import Layout
+from rmjax.data.decisions import counted, of_tokenising
 from rmjax.data.packing import epoch_plan
-from rmjax.data.tokenise import Count, TokenisedData, TokeniseReport
+from rmjax.data.tokenise import TokenisedData, TokeniseReport
 from rmjax.data.trees import shared_prefix
 
 if TYPE_CHECKING:
@@ -123,11 +124,6 @@ def lines(seen: Inspection) -> list[tuple[str, str]]:
     contract = report.contract
     text = "the tokenizer's chat template" if contract.template == "chat" else f"raw, joined by {contract.separator!r}"
     marks = f"{report.begin_with_bos:,} begin with BOS, EOS was appended to {report.eos_appended:,}"
-    too_long = {
-        "keep_response": "the prompt's beginning is cut, answers stay whole",
-        "drop": "the comparison is left out",
-        "error": "the file is refused",
-    }
     return [
         ("text", text),
         (
@@ -138,14 +134,11 @@ def lines(seen: Inspection) -> list[tuple[str, str]]:
             "tokens of a comparison",
             f"{seen.pair:.1f} on both sides, {seen.pair_shared:.1f} shared, {seen.pair - seen.pair_shared:.1f} unique",
         ),
-        (f"over {contract.max_length:,} tokens", f"{_told(report.over_limit)}; {too_long[contract.truncation]}"),
-        ("  cut", _told(report.cut)),
-        ("  left out", _told(report.left_out)),
-        ("became identical, left out", _told(report.became_identical)),
+        *of_tokenising(report),
         ("of responses", marks),
-        ("  BOS twice, one removed", _told(report.double_bos)),
-        ("  special strings in a text", _told(report.special_strings)),
-        ("scored token", f'"{contract.score_token}"; "last" and "hf" differ in {_told(report.score_rules_disagree)}'),
+        ("  BOS twice, one removed", counted(report.double_bos)),
+        ("  special strings in a text", counted(report.special_strings)),
+        ("scored token", f'"{contract.score_token}"; "last" and "hf" differ in {counted(report.score_rules_disagree)}'),
         (
             "one pass",
             f"{packing.micro_batches:,} micro-batches, {packing.tokens:,} tokens, "
@@ -182,11 +175,3 @@ def _example(tokenised: TokenisedData, tokenizer: Tokenizer, comparison: int, si
 def _lengths(lengths: np.ndarray) -> Lengths:
     least, median, percentile_95, most = np.quantile(lengths, [0, 0.5, 0.95, 1]).tolist()
     return Lengths(least, median, float(lengths.mean()), percentile_95, most)
-
-
-def _told(count: Count) -> str:
-    """A count, with the rows it was seen in first."""
-    if not count.count:
-        return "none"
-    more = ", ..." if count.count > len(count.rows) else ""
-    return f"{count.count:,} (row {', '.join(map(str, count.rows))}{more})"

@@ -18,7 +18,7 @@ from rmjax.errors import DataError
 if TYPE_CHECKING:
     from rmjax.tokenizer import Tokenizer
 
-_SHOWN = 5  # rows named in a report
+SHOWN = 5  # rows named in a report
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +127,7 @@ def tokenise(
     )
 
     def count(comparisons: np.ndarray) -> Count:
-        return Count(int(comparisons.sum()), tuple(_rows(data, comparisons)[:_SHOWN].tolist()))
+        return Count(int(comparisons.sum()), tuple(_rows(data, comparisons)[:SHOWN].tolist()))
 
     report = TokeniseReport(
         contract=contract,

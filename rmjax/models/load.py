@@ -63,10 +63,10 @@ owner/name on the hub, or smollm2-135m.
     name = str(path_or_name)
     if name in INSTALLED:
         return _from_gguf(installed_weights(name), name)
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith(".") and path.suffix != ".gguf":
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not (path.exists() or name.startswith(".") or path.suffix == ".gguf"):
         return _from_directory(_download(name), name)
     raise CheckpointError(
-        "there is no such model",
+        "the file is not a model" if path.is_file() else "there is no such model",
         {"name": name},
         f"Give a directory, a .gguf file, owner/name on the hub, or {', '.join(INSTALLED)}.",
     )
@@ -108,7 +108,17 @@ def _from_directory(directory: Path, source: str) -> RewardModel:
             {"directory": directory, "lacks": "config.json"},
             "Give the directory that save_pretrained or `rmjax export` wrote.",
         )
-    config = config_from_hf(json.loads((directory / "config.json").read_text("utf-8")))
+    try:
+        values = json.loads((directory / "config.json").read_text("utf-8"))
+        if not isinstance(values, dict):
+            raise ValueError("not an object")
+    except ValueError as error:
+        raise CheckpointError(
+            "the model's configuration cannot be read",
+            {"file": directory / "config.json", "problem": str(error)},
+            "Fetch or export the model again.",
+        ) from error
+    config = config_from_hf(values)
     params, report = import_params(SafetensorsDirectory(directory), config, source=source)
     return RewardModel(config, params, load_tokenizer(directory), report)
 

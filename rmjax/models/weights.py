@@ -59,7 +59,7 @@ class LoadReport:
 
     source: str
     format: str  # "safetensors" or "gguf"
-    head: str  # the name of its weight in the file; "new head" where the file is a trunk alone
+    head: str  # the name of its weight in the file; "new head" where the file is a trunk alone; "trained" in a run
     num_tensors: int  # in the file
     ignored: tuple[str, ...]  # known, and no part of a reward model
     stored: Mapping[str, int]  # how many tensors in which number format; all become float32

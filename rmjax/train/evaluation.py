@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ import numpy as np
 
 from rmjax.data.buckets import Layout
 from rmjax.data.dataset import PreferenceData, subset, swap
+from rmjax.data.decisions import of_reading, of_tokenising
 from rmjax.data.packing import make_layout
 from rmjax.data.proof import SplitProof
 from rmjax.data.tokenise import tokenise
@@ -31,6 +32,7 @@ def evaluate(
     *,
     file: str,
     proof: SplitProof | None = None,
+    facts: Sequence[tuple[str, str]] = (),
     dtype: Any = jnp.float32,
     progress: Callable[[int], None] = lambda tokens: None,
 ) -> Evaluation:
@@ -42,6 +44,7 @@ def evaluate(
         config: the policy for ties and the unit that weighs the same.
         file: what the data are called on the page.
         proof: of the split, where there was one.
+        facts: what else the page is to say of the data: label and text.
         dtype: of matmuls.
         progress: called with the number of tokens of every micro-batch that is done.
 
@@ -61,7 +64,7 @@ def evaluate(
         comparisons=c,
         cluster=cluster,
         token_lengths=tokenised.lengths,
-        provenance=provenance(model, layout, file, proof),
+        provenance=provenance(model, layout, file, proof, facts),
         cluster_name="source" if by_source else "prompt",
         gold=data.gold,
         votes=vote_counts(data),
@@ -127,7 +130,13 @@ def score_swapped(
     )
 
 
-def provenance(model: RewardModel, layout: Layout, file: str, proof: SplitProof | None) -> Provenance:
+def provenance(
+    model: RewardModel,
+    layout: Layout,
+    file: str,
+    proof: SplitProof | None,
+    facts: Sequence[tuple[str, str]] = (),
+) -> Provenance:
     """What was evaluated, in words.
 
     Args:
@@ -135,21 +144,19 @@ def provenance(model: RewardModel, layout: Layout, file: str, proof: SplitProof 
         layout: the tokenised data.
         file: its name.
         proof: of the split.
+        facts: further ones: label and text.
 
     Returns:
         Names, the fingerprint and further facts.
     """
-    report, contract = layout.tokenised.report, layout.tokenised.contract
-    facts = [
-        ("Text", f"{contract.template} template, scored at the {contract.score_token} token"),
-        (
-            "Limit",
-            f"{contract.max_length} tokens: {report.cut.count} comparisons cut, {report.left_out.count} left out",
-        ),
-    ]
+    contract = layout.tokenised.contract
+    decided = of_reading(layout.tokenised.data.dropped) + of_tokenising(layout.tokenised.report)
+    said = [("Text", f"{contract.template} template, scored at the {contract.score_token} token"), *decided, *facts]
     split = "" if proof is None else split_words(proof)
     fingerprint = model_fingerprint(model, contract)
-    return Provenance(model.report.source, fingerprint, file, split, tuple(facts))
+    return Provenance(
+        model.report.source, fingerprint, file, split, tuple((label.strip().capitalize(), text) for label, text in said)
+    )
 
 
 def split_words(proof: SplitProof) -> str:

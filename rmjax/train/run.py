@@ -100,7 +100,7 @@ def open_run(path: str | Path) -> Run:
     for name, value in now.items():
         _same(Path(path), _STARTED_FROM[name], stored[name], value)
     trained = restore(path, model, config)
-    source = dataclasses.replace(trained.report, source=f"{path} (from {config.model})")
+    source = dataclasses.replace(trained.report, source=f"{path} (from {config.model})", head="trained")
     return Run(dataclasses.replace(trained, report=source), contract, config, stored["format"])
 
 

@@ -71,12 +71,59 @@ def test_ties_without_a_policy_are_counted_and_refused(tmp_path, capsys):
     row = {"prompt": "p", "a": "x", "b": "y", "votes": {"a": 1, "b": 1, "tie": 3}}
     path.write_bytes(lines(row, row | {"b": "z"}))
     with pytest.raises(SystemExit) as stopped:
-        main(["train", "--data.path", str(path), "--output", str(tmp_path / "run"), "--data.ties", "None"])
+        main(["train", "--data.path", str(path), "--output", str(tmp_path / "run")])
     assert stopped.value.code == 2
-    assert "ties=6" in "".join(capsys.readouterr().err.split())
+    said = " ".join(capsys.readouterr().err.split())
+    assert "ties=6.0, row=1" in said
+    assert "--data.ties drop" in said
 
 
 def test_an_unknown_model_is_refused_with_what_there_is(capsys):
     with pytest.raises(SystemExit):
         main(["inspect", "synthetic", "--model", "no-such-model"])
     assert "smollm2-135m" in "".join(capsys.readouterr().err.split())
+
+
+def test_inspect_lists_all_bad_rows_by_reason_and_fails(tmp_path, capsys):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(lines(GOOD, without(GOOD, "rejected"), GOOD | {"chosen": ""}, GOOD | {"rejected": ""}))
+    with pytest.raises(SystemExit) as stopped:
+        main(["inspect", str(path), "--model", "tiny"])
+    assert stopped.value.code == 2
+    shown = capsys.readouterr()
+    assert "Say hello." in shown.out
+    said = " ".join(shown.err.split())
+    assert "1 (row 2)" in said
+    assert "2 (row 3, 4)" in said
+    assert "--on-bad-row drop" in said
+    main(["inspect", str(path), "--model", "tiny", "--on-bad-row", "drop"])
+
+
+@pytest.mark.parametrize("verb", ["train", "eval", "score", "export"])
+def test_an_output_that_cannot_be_is_refused_before_anything_is_read(verb, tmp_path, capsys):
+    (tmp_path / "letter").write_text("dear")
+    output = str(tmp_path / "letter" / "below")
+    told = {
+        "train": ["train", "--data.path", "nowhere.jsonl", "--output", output],
+        "eval": ["eval", "nowhere.jsonl", "--model", "nothing", "--output", output],
+        "score": ["score", "nowhere.jsonl", "--model", "nothing", "--output", output],
+        "export": ["export", "nothing", output],
+    }
+    with pytest.raises(SystemExit) as stopped:
+        main(told[verb])
+    assert stopped.value.code == 2
+    assert "letter" in "".join(capsys.readouterr().err.split())
+    assert (tmp_path / "letter").read_text() == "dear"
+
+
+def test_scores_do_not_replace_a_directory(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["score", "nowhere.jsonl", "--model", "nothing", "--output", str(tmp_path)])
+    assert "is a directory" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_file_that_is_no_model_is_called_so(tmp_path, capsys):
+    (tmp_path / "x.jsonl").write_bytes(lines(GOOD))
+    with pytest.raises(SystemExit):
+        main(["inspect", "synthetic", "--model", str(tmp_path / "x.jsonl")])
+    assert "the file is not a model" in " ".join(capsys.readouterr().err.split())

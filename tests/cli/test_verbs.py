@@ -1,14 +1,20 @@
 """The verbs end to end on a small run of the embedded default."""
 
+import dataclasses
 import json
 
+import jax
 import numpy as np
 import pytest
 
 from rmjax.cli import main
 from rmjax.errors import GaugeError
-from rmjax.train import join_scores
+from rmjax.head import Head
+from rmjax.models.load import load
+from rmjax.models.save import save
+from rmjax.train import join_scores, open_run
 from rmjax.train.metrics import read_metrics
+from rmjax.train.setup import open_model
 
 VERBS = ("train", "eval", "score", "inspect", "export", "doctor")
 
@@ -18,6 +24,16 @@ def trained(tmp_path_factory):
     output = tmp_path_factory.mktemp("run")
     main(["train", "--output", str(output), "--max-steps", "2", "--evaluate-every", "2"])
     return output
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    """A model of others: a directory, with a head."""
+    model = open_model("tiny", seed=3)
+    head = Head(jax.random.normal(jax.random.key(3), (model.config.hidden_size,)))
+    folder = tmp_path_factory.mktemp("stranger")
+    save(folder, dataclasses.replace(model, params=dataclasses.replace(model.params, head=head)))
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -68,15 +84,48 @@ def test_pairs_that_were_selected_by_agreement_have_no_ceiling(trained, tmp_path
     assert ceilings[1] is None
 
 
-def test_scores_carry_the_fingerprint_and_join_only_under_one(trained, pairs, tmp_path, capsys):
+def test_scores_carry_the_fingerprint_and_join_only_under_one(trained, stranger, pairs, tmp_path):
     mine, other = tmp_path / "mine.jsonl", tmp_path / "other.jsonl"
-    for model, path in ((str(trained), mine), ("tiny", other)):
+    for model, path in ((str(trained), mine), (str(stranger), other)):
         main(["score", str(pairs), "--model", model, "--output", str(path)])
     lines = join_scores([mine, mine])
     assert len(lines) == 16
     assert all(line["margin"] == pytest.approx(line["first"] - line["second"], abs=1e-6) for line in lines)
     with pytest.raises(GaugeError, match="different scales"):
         join_scores([mine, other])
+
+
+@pytest.mark.parametrize("verb", ["eval", "score"])
+def test_a_model_without_a_trained_head_is_refused(verb, pairs, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([verb, str(pairs), "--model", "tiny", "--output", str(tmp_path / "out")])
+    assert stopped.value.code == 2
+    assert "rmjax train --model tiny" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_was_left_out_on_the_way_stands_on_the_page_and_in_the_numbers(stranger, tmp_path, capsys):
+    path = tmp_path / "pairs.jsonl"
+    row = {"prompt": "p " * 20, "chosen": "yes", "rejected": "no"}
+    rows = [row, row | {"chosen": "no"}, row | {"chosen": ""}, row | {"prompt": "long " * 60}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    flags = ["--on-bad-row", "drop", "--text.max-length", "128", "--output", str(tmp_path / "report"), "--json"]
+    capsys.readouterr()
+    main(["eval", str(path), "--model", str(stranger), *flags])
+    said = json.dumps(json.loads(capsys.readouterr().out))
+    for found in (said, (tmp_path / "report" / "report.html").read_text()):
+        assert "identical answers: 1 (row 2)" in found
+        assert "1 (row 3)" in found  # the empty answer
+        assert "1 (row 4)" in found  # the long prompt
+
+
+def test_another_format_than_that_of_the_training_is_said(trained, tmp_path, capsys):
+    path = tmp_path / "dialogues.jsonl"
+    turn = "\n\nHuman: Say {}.\n\nAssistant: {}"
+    path.write_text(json.dumps({"chosen": turn.format("hi", "Hi."), "rejected": turn.format("hi", "No.")}) + "\n")
+    capsys.readouterr()
+    main(["score", str(path), "--model", str(trained), "--output", str(tmp_path / "scores.jsonl")])
+    assert "trained on synthetic, this file is" in " ".join(capsys.readouterr().out.split())
 
 
 def test_inspect_says_what_was_understood(pairs, capsys):
@@ -87,11 +136,6 @@ def test_inspect_says_what_was_understood(pairs, capsys):
 
 
 def test_export_is_opened_again_with_the_same_parameters(trained, tmp_path):
-    import jax
-
-    from rmjax.models.load import load
-    from rmjax.train import open_run
-
     main(["export", str(trained), str(tmp_path / "model")])
     back = load(tmp_path / "model")
     for a, b in zip(jax.tree.leaves(back.params), jax.tree.leaves(open_run(trained).model.params), strict=True):

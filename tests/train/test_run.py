@@ -1,0 +1,109 @@
+"""A run says what it was started from, and goes on with nothing else."""
+
+import dataclasses
+import json
+import shutil
+
+import jax
+import pytest
+
+from rmjax.errors import CheckpointError
+from rmjax.head import Head
+from rmjax.models.save import save
+from rmjax.train import fit, open_run
+from rmjax.train.config import resolve, to_json
+from rmjax.train.setup import open_model
+from tests.train.small_runs import small_run, write_votes
+
+
+def model_directory(folder, seed):
+    """A model as others keep it, with a head of normal numbers."""
+    model = open_model("tiny", seed)
+    head = Head(jax.random.normal(jax.random.key(seed), (model.config.hidden_size,)))
+    save(folder, dataclasses.replace(model, params=dataclasses.replace(model.params, head=head)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run of the head alone, so that the layers are in no checkpoint."""
+    folder = tmp_path_factory.mktemp("finished")
+    file = write_votes(folder / "votes.jsonl")
+    config = small_run(folder / "run", file, model=str(model_directory(folder / "model", 0)), trainable="head")
+    fit(config)
+    return config, folder
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """The same run and its files, free to be changed."""
+    config, folder = finished
+    shutil.copytree(folder, tmp_path / "copy")
+    files = {"path": str(tmp_path / "copy" / "votes.jsonl")}
+    moved = dataclasses.replace(
+        config,
+        output=str(tmp_path / "copy" / "run"),
+        model=str(tmp_path / "copy" / "model"),
+        data=dataclasses.replace(config.data, **files),
+    )
+    (tmp_path / "copy" / "run" / "config.json").write_text(to_json(resolve(moved)))
+    return moved, tmp_path / "copy"
+
+
+def test_a_finished_run_opens_with_a_trained_head_and_its_format(copied):
+    run = open_run(copied[0].output)
+    assert run.model.report.head == "trained"
+    assert run.format == "a, b and counts of votes"
+    assert fit(copied[0]).resumed_from == 2
+
+
+def test_data_that_were_replaced_are_refused(copied):
+    config, folder = copied
+    write_votes(folder / "votes.jsonl", seed=1)
+    with pytest.raises(CheckpointError, match="other data"):
+        fit(config)
+
+
+def test_layers_that_were_replaced_are_refused(copied):
+    config, folder = copied
+    shutil.rmtree(folder / "model")
+    model_directory(folder / "model", seed=1)
+    for use in (lambda: fit(config), lambda: open_run(config.output)):
+        with pytest.raises(CheckpointError, match="another model"):
+            use()
+
+
+def test_another_tokenizer_is_refused(copied):
+    config, folder = copied
+    path = folder / "model" / "tokenizer.json"
+    raw = json.loads(path.read_text())
+    ids = raw["model"]["vocab"]
+    first, second = sorted(ids)[60:62]
+    ids[first], ids[second] = ids[second], ids[first]
+    path.write_text(json.dumps(raw))
+    for use in (lambda: fit(config), lambda: open_run(config.output)):
+        with pytest.raises(CheckpointError, match="another tokenizer"):
+            use()
+
+
+@pytest.mark.parametrize("name", ["config.json", "contract.json"])
+def test_a_damaged_file_is_named(name, copied):
+    config, folder = copied
+    (folder / "run" / name).write_text("{")
+    with pytest.raises(CheckpointError, match=name):
+        open_run(config.output)
+
+
+def test_a_directory_without_results_is_free_for_another_configuration(tmp_path):
+    file = write_votes(tmp_path / "votes.jsonl")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text(to_json(small_run(tmp_path / "run", file, seed=9)))
+    assert fit(small_run(tmp_path / "run", file, max_steps=1)).steps == 1
+
+
+def test_an_output_that_is_a_file_is_refused_and_stays(tmp_path):
+    file = write_votes(tmp_path / "votes.jsonl")
+    (tmp_path / "run").write_text("a letter")
+    with pytest.raises(CheckpointError, match="is a file"):
+        fit(small_run(tmp_path / "run", file))
+    assert (tmp_path / "run").read_text() == "a letter"
