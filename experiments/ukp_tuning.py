@@ -33,6 +33,7 @@ from rmjax.data.batches import HostBatch
 from rmjax.data.buckets import Layout
 from rmjax.data.dataset import PreferenceData, subset
 from rmjax.data.formats import Fields, read
+from rmjax.data.packing import make_layout
 from rmjax.data.split import group_folds
 from rmjax.diagnostics.intervals import mean_over_clusters, paired_difference
 from rmjax.diagnostics.metrics import Targets, accuracy_terms
@@ -84,7 +85,7 @@ def main(config: Config) -> dict[str, Any]:
     data = read(config.pairs, texts=config.texts, fields=Fields(prompt=("prompt", "stance"), source="prompt"))
     model = load(config.model)
     parts = set_aside(ukp.lay_out(data, model).tokenised.data)
-    layouts = {name: ukp.lay_out(part, model) for name, part in parts.items()}
+    layouts = {name: make_layout(ukp.lay_out(part, model).tokenised, ukp.ONE_TOPIC) for name, part in parts.items()}
     states = layer_states(model.params, layouts["trained on"], model.config)[-1]
     fit = fit_head(states, layouts["trained on"].tokenised.data.comparisons, ridge=config.ridge, ties="drop")
     below, above, stream = cut(model, config.trained_layers)

@@ -19,6 +19,11 @@ settings.register_profile("deep", max_examples=2_000, deadline=None, print_blob=
 PROFILE = os.environ.get("RMJAX_PROFILE", "ci" if os.environ.get("CI") else "dev")
 settings.load_profile(PROFILE)
 
+# Most of the time of these tests is compilation of small programs, and most of that is LLVM's optimisation. It is left
+# out here and stays in `make test-deep`; no tolerance leans on it.
+if PROFILE != "deep":
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
+
 # Public preference data lie beside the project, or where this says. Tests that read them skip without them.
 os.environ.setdefault("RMJAX_SHARED", str(pathlib.Path(__file__).parents[2] / "shared"))
 

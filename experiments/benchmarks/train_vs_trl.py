@@ -10,7 +10,7 @@ runs its packed rows with margins at every layer. rmjax is timed before and afte
 About 12 minutes on 2 CPU cores.
 
 HH is Anthropic's hh-rlhf, harmless-base/test, as published. Pairs with a side of over 512 tokens (6 %) are left out for
-both: one of them in a padded batch of 8 takes TRL past the 24 GiB of the machine at hand. UKP is UKPConvArg1 (see
+both: one of them in a padded batch of 8 takes TRL past 24 GiB of memory. UKP is UKPConvArg1 (see
 experiments/convert_ukp.py): a topic has some 33 arguments and 530 comparisons, and an argument that is scored once
 serves all of its comparisons; TRL has a pair of texts per comparison.
 """

@@ -1,4 +1,4 @@
-"""The real files of ../shared/data: what is understood of them is what was measured on them."""
+"""Public preference files: what is understood of them is what was measured on them."""
 
 import time
 

@@ -218,7 +218,7 @@ def test_narrow_margins_are_computed_in_float32(dtype):
 
 # Worked numbers
 
-# Margin, probability and loss, as article 003 of ../shared/seeds prints them.
+# Margin, probability and loss, as article 003 prints them.
 TABLE = [
     (3.0, "0.9526", "0.049"),
     (2.0, "0.8808", "0.127"),
