@@ -1,0 +1,46 @@
+"""Scores on disk join only where one function made them all."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rmjax.comparisons import Comparisons
+from rmjax.data.dataset import PreferenceData
+from rmjax.errors import DataError, GaugeError
+from rmjax.train.scores_file import join_scores, write_scores
+from rmjax.train.scoring import Scored
+
+PAIRS = Comparisons.from_pairs([0, 2], [1, 3], prompt=[0, 0, 1, 1])
+TEXTS = ("p", "q"), ("p", "q"), ("a", "b", "c", "d")
+DATA = PreferenceData(*TEXTS, PAIRS, rows=np.array([4, 9]), abstentions=np.zeros(2, np.float32))
+
+
+def scored(fingerprint):
+    scores = np.array([1.0, 0.25, -3.0, 2.0], np.float32)
+    return Scored(scores, scores[None], fingerprint)
+
+
+def test_every_comparison_has_its_row_its_margin_and_the_fingerprint(tmp_path):
+    assert write_scores(tmp_path / "s.jsonl", DATA, scored("one")) == 2
+    assert join_scores([tmp_path / "s.jsonl"]) == [
+        {"row": 4, "first": 1.0, "second": 0.25, "margin": 0.75, "fingerprint": "one"},
+        {"row": 9, "first": -3.0, "second": 2.0, "margin": -5.0, "fingerprint": "one"},
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
+
+
+def test_scores_of_two_functions_do_not_join_and_both_are_named(tmp_path):
+    for name in ("one", "two"):
+        write_scores(tmp_path / name, DATA, scored(name))
+    with pytest.raises(GaugeError, match=r"one, line 1.*two, line 1"):
+        join_scores([tmp_path / "one", tmp_path / "two"])
+
+
+@pytest.mark.parametrize("line", ["{", "[]", json.dumps({"row": 1}), ""])
+def test_a_line_that_is_no_score_is_named(line, tmp_path):
+    write_scores(tmp_path / "s.jsonl", DATA, scored("one"))
+    with (tmp_path / "s.jsonl").open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(DataError, match="line=3"):
+        join_scores([tmp_path / "s.jsonl"])
