@@ -49,7 +49,7 @@ def of_tokenising(report: TokeniseReport) -> list[tuple[str, str]]:
     return [
         (f"over {contract.max_length:,} tokens", f"{counted(report.over_limit)}{done}"),
         ("  cut", counted(report.cut)),
-        ("  left out", counted(report.left_out)),
+        ("  left out for their length", counted(report.left_out)),
         ("became identical, left out", counted(report.became_identical)),
     ]
 

@@ -159,6 +159,8 @@ def lay_out(tokenised: TokenisedData, packing: PackSpec, mesh: MeshShape) -> Lay
 def model_fingerprint(model: RewardModel, contract: TextContract) -> str:
     """A name for the function from text to score: scores under two of them are not on one scale.
 
+    The dtype of matmuls is no part of it: it moves scores by rounding and leaves their scale.
+
     Args:
         model: parameters, configuration and tokenizer.
         contract: how text becomes tokens, resolved.

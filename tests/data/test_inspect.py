@@ -53,7 +53,7 @@ def test_lines_tell_every_decision_and_fit_the_audit():
     told = dict(lines(seen()))
     assert told["over 12 tokens"].startswith("2 (row 1, 2); the prompt's beginning is cut")
     assert told["  cut"] == "1 (row 1)"
-    assert told["  left out"] == "1 (row 2)"
+    assert told["  left out for their length"] == "1 (row 2)"
     assert "differ in 2 (row 1, 3)" in told["scored token"]
     console = Console(width=100, file=io.StringIO())
     console.print(render(audit(DATA), lines(seen())))
