@@ -40,7 +40,7 @@ def train(config: Annotated[TrainConfig, tyro.conf.arg(name="")] = TrainConfig()
     save_contract(output, prepared, config)
     done = steps_done(output)
     steps, cost = run_steps(prepared.train, config), estimate_cost(prepared, config, done)
-    title = f"Before step {done + 1}, resumed" if done else "Before the first step"
+    title = f"Resumed after step {done} of {len(steps)}" if done else "Before the first step"
     where.print(show.facts(title, plan(config, prepared, len(steps), cost, done)))
     with show.progress("training", len(steps), where) as (bar, task):
         bar.update(task, completed=done)
@@ -79,7 +79,8 @@ def decisions(prepared: Prepared) -> list[tuple[str, str]]:
     Returns:
         Labels and texts.
     """
-    told = of_tokenising(prepared.train.tokenised.report)
+    over, *what = of_tokenising(prepared.train.tokenised.report)
+    told = [over, *(line for line in what if line[1] != "none")]
     return [*of_reading(prepared.dropped), *((f"{label.strip()}, in training", text) for label, text in told)]
 
 
@@ -106,7 +107,8 @@ def plan(config: TrainConfig, prepared: Prepared, steps: int, cost: Cost, done: 
         ("weighs the same", f"every {config.data.unit}"),
         ("text", f"{tokenised.contract.template}, at most {tokenised.contract.max_length} tokens"),
         ("shapes", ", ".join(f"{b.rows} x {b.length}" for b in prepared.train.buckets)),
-        ("steps", f"{steps}{f', {done} of them done' if done else ''}, {config.accumulate} micro-batches each"),
+        ("steps", f"{steps}{f', {done} of them done' if done else ''}"),
+        ("micro-batches a step", str(config.accumulate)),
         ("cost", str(cost)),
     ]
     rows += decisions(prepared)
