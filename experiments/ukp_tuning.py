@@ -61,7 +61,7 @@ class Config:
     """The trunk."""
     trained_layers: int = 10
     """Layers that are trained."""
-    rates: tuple[float, ...] = (1e-5, 5e-5)
+    rates: tuple[float, ...] = (2e-5, 1e-4)
     """Learning rates of the trunk; the head, which starts at its optimum, has a tenth."""
     epochs: int = 3
     """Passes."""
