@@ -7,8 +7,8 @@ seven weights of every layer and their gradients with nothing between them: what
 `attention` is softmax attention of all layers with its gradient. Random weights, no data, no network. About 3 minutes.
 
 On 2 CPU cores, jax 0.10.2, 4 rows of 256, by this command: gradient .90 of the step and the optimiser .10, which is
-paid once for however many micro-batches are accumulated. Projections are .55 and attention .14; the other .20 are norms,
-rotations, activations and residuals. The forward pass alone is .24, so that a gradient costs 3.7 of it.
+paid once for however many micro-batches are accumulated. Projections are .55 and attention .14; the other .20 are
+norms, rotations, activations and residuals. The forward pass alone is .24, so that a gradient costs 3.7 of it.
 """
 
 from __future__ import annotations
