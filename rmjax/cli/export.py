@@ -6,8 +6,9 @@ import tyro
 
 from rmjax.cli import show
 from rmjax.cli.outputs import check_directory
+from rmjax.errors import RMJaxError
 from rmjax.models.save import save
-from rmjax.train.run import open_run
+from rmjax.train.run import is_run, open_run
 
 
 def export(model: tyro.conf.Positional[str], directory: tyro.conf.Positional[str], *, json: bool = False) -> None:
@@ -19,6 +20,12 @@ def export(model: tyro.conf.Positional[str], directory: tyro.conf.Positional[str
         json: print the result as JSON on standard output.
     """
     check_directory(directory)
+    if is_run(directory):
+        raise RMJaxError(
+            "the directory holds a run, whose files an export would replace",
+            {"directory": directory},
+            "Give a directory of its own.",
+        )
     run = open_run(model)
     tokenizer = run.model.tokenizer
     # transformers scores the last token that is not its pad token: where that is EOS, or nothing, a text that ends in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rmjax.errors import RMJaxError
@@ -22,16 +23,19 @@ def check_directory(output: str) -> None:
             raise RMJaxError("the output is a file", {"file": str(part)}, "Give a directory, which need not exist.")
 
 
-def check_file(output: str) -> None:
-    """Refuse a file of results that cannot be written.
+def check_file(output: str, inputs: Sequence[str | None] = ()) -> None:
+    """Refuse a file of results that cannot be written, or would replace what is read.
 
     Args:
         output: as the user gave it.
+        inputs: files that are read.
 
     Raises:
-        RMJaxError: it is a directory, or lies in none.
+        RMJaxError: it is a directory, lies in none, or is one of the inputs.
     """
     path = Path(output)
+    if path.is_file() and any(name and Path(name).exists() and path.samefile(name) for name in inputs):
+        raise RMJaxError("the output is the file that is read", {"file": output}, "Give another name.")
     if path.is_dir():
         raise RMJaxError("the output is a directory", {"output": output}, "Give the name of a file.")
     if not path.parent.is_dir():

@@ -34,7 +34,7 @@ def score(config: Annotated[ScoreConfig, tyro.conf.arg(name="")], *, json: bool 
         json: print the result as JSON on standard output.
     """
     where = show.console(json)
-    check_file(config.output)
+    check_file(config.output, inputs=(config.file, config.read.texts))
     opened = open_inputs(config, need="scores")
     run, layout = opened.run, opened.layout
     with show.progress("scoring", opened.num_tokens, where) as (bar, task):

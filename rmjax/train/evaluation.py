@@ -104,9 +104,9 @@ def score_swapped(
     rounding: float,
     sample: int = _SWAPPED,
 ) -> SwapCheck:
-    """Score a sample of the file anew, from its text, with the two sides exchanged.
+    """Score a sample of the judgements anew, from their texts, with the two sides exchanged.
 
-    A pipeline in which the name of a column, or the order of two answers, reaches the score does not pass.
+    A pipeline in which the order of two answers reaches the score does not pass.
 
     Args:
         model: the model.
@@ -114,20 +114,36 @@ def score_swapped(
         scored: their scores.
         score_fn: of `make_score_fn`.
         rounding: logits that the arithmetic may leave.
-        sample: how many comparisons, spread evenly over the file.
+        sample: at least how many comparisons, of prompts that are spread evenly over the file.
 
     Returns:
         The largest sum of a margin and its swapped margin, and how many decisions did not flip.
     """
     data = layout.tokenised.data
-    keep = np.zeros(data.num_comparisons, bool)
-    keep[np.linspace(0, data.num_comparisons - 1, min(sample, data.num_comparisons)).astype(int)] = True
+    keep = whole_prompts(data, sample)
     contract = layout.tokenised.contract
     exchanged = tokenise(swap(subset(data, keep)), model.tokenizer, contract, on_empty_answer="keep")
     again = score_all(model.params, make_layout(exchanged, layout.spec), score_fn)
     return swap_check(
         scored.margins(data.comparisons)[keep], again.margins(exchanged.data.comparisons), rounding=rounding
     )
+
+
+def whole_prompts(data: PreferenceData, sample: int) -> np.ndarray:
+    """Comparisons of as many whole prompts as hold a sample: how much of a prompt is cut depends on all its answers.
+
+    Args:
+        data: the judged pairs.
+        sample: at least how many comparisons, if there are as many.
+
+    Returns:
+        Which comparisons, bool [E].
+    """
+    prompt = np.asarray(data.comparisons.prompt)[np.asarray(data.comparisons.first)]
+    judged, size = np.unique(prompt, return_counts=True)
+    wanted = min(len(judged), int(np.ceil(sample / size.mean())))
+    chosen = np.linspace(0, len(judged) - 1, wanted).astype(int)
+    return np.isin(prompt, judged[chosen])
 
 
 def provenance(

@@ -254,14 +254,21 @@ def claim(output: Path, config: TrainConfig) -> None:
     path = output / "config.json"
     if output.exists() and not output.is_dir():
         raise CheckpointError("the output is a file", {"output": str(output)}, "Give a directory.")
+    begun = bool(read_metrics(output)) or any((output / "checkpoints").glob("*"))
     if not path.exists():
+        if begun:
+            raise CheckpointError(
+                "the directory holds a run without its configuration",
+                {"lacks": str(path)},
+                "Restore the file, or give another output directory.",
+            )
         output.mkdir(parents=True, exist_ok=True)
         path.write_text(to_json(config))
         return
     found, wanted = load_config(output), config
     if found == wanted:
         return
-    if not (read_metrics(output) or any((output / "checkpoints").glob("*"))):
+    if not begun:
         (output / "contract.json").unlink(missing_ok=True)
         path.write_text(to_json(config))
     else:

@@ -60,6 +60,12 @@ def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig
         "frozen": frozen_fingerprint(prepared.model, tokenised.contract, config),
     }
     if not path.exists():
+        if any((path.parent / "checkpoints").glob("*")):
+            raise CheckpointError(
+                "the run does not say what it was started from",
+                {"lacks": str(path)},
+                "Restore the file, or start a new run in another directory.",
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(now, indent=2) + "\n")
         return

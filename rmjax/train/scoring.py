@@ -15,6 +15,7 @@ from rmjax.comparisons import Comparisons
 from rmjax.data.batches import HostBatch, build
 from rmjax.data.buckets import Layout
 from rmjax.data.packing import epoch_plan
+from rmjax.errors import CheckpointError
 from rmjax.models.config import ModelConfig
 from rmjax.models.forward import forward
 from rmjax.models.params import Params
@@ -80,6 +81,9 @@ def score_all(
 
     Returns:
         Scores on the host, in the order of the data set's responses.
+
+    Raises:
+        CheckpointError: a judged response has no finite score.
     """
     found: list[np.ndarray] = []
     where: list[np.ndarray] = []
@@ -91,6 +95,14 @@ def score_all(
         progress(host.num_tokens)
     layers = np.full((found[0].shape[0], len(layout.tokenised.ids)), np.nan, found[0].dtype)
     layers[:, np.concatenate(where)] = np.concatenate(found, axis=1)
+    c, data = layout.tokenised.data.comparisons, layout.tokenised.data
+    broken = ~np.isfinite(layers[-1][np.asarray(c.first)] + layers[-1][np.asarray(c.second)])
+    if broken.any():
+        raise CheckpointError(
+            "the model's scores are not finite",
+            {"row": int(data.rows[broken][0]), "comparisons": int(broken.sum())},
+            "Look for NaN or infinite weights in the model, or score in float32.",
+        )
     return Scored(layers[-1], layers)
 
 

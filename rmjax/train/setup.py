@@ -20,6 +20,7 @@ from rmjax.data.formats import read
 from rmjax.data.packing import make_layout
 from rmjax.data.split import Split, split
 from rmjax.data.tokenise import TokenisedData, tokenise
+from rmjax.errors import DataError
 from rmjax.models.config import ModelConfig
 from rmjax.models.forward import check_remat
 from rmjax.models.load import RewardModel, load
@@ -126,6 +127,12 @@ def prepare(config: TrainConfig) -> Prepared:
     layouts = {}
     for name, part in parts.parts.items():
         heard = part if name == "held_out" else subset(part, part.comparisons.counted(config.data.ties) > 0)
+        if heard.num_comparisons == 0:
+            raise DataError(
+                "no comparison of training has a vote that counts",
+                {"comparisons": part.num_comparisons, "ties": config.data.ties},
+                'Look at the file with `rmjax inspect`; if all votes are ties, only ties="half" counts them.',
+            )
         tokenised = tokenise(heard, model.tokenizer, config.text, on_empty_answer=config.data.on_empty_answer)
         layout = lay_out(weigh(tokenised, config.data), config.packing, config.mesh)
         if silent := part.num_comparisons - heard.num_comparisons:

@@ -127,3 +127,20 @@ def test_a_file_that_is_no_model_is_called_so(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["inspect", "synthetic", "--model", str(tmp_path / "x.jsonl")])
     assert "the file is not a model" in " ".join(capsys.readouterr().err.split())
+
+
+def test_scores_do_not_replace_the_file_that_is_read(tmp_path, capsys):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(lines(GOOD))
+    with pytest.raises(SystemExit):
+        main(["score", str(path), "--model", "nothing", "--output", str(path)])
+    assert "the file that is read" in " ".join(capsys.readouterr().err.split())
+    assert path.read_bytes() == lines(GOOD)
+
+
+def test_an_export_does_not_replace_a_run(tmp_path, capsys):
+    (tmp_path / "contract.json").write_text("{}")
+    with pytest.raises(SystemExit):
+        main(["export", str(tmp_path), str(tmp_path)])
+    assert "holds a run" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "config.json").exists()

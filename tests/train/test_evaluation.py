@@ -7,9 +7,11 @@ import jax
 import numpy as np
 import pytest
 
+from rmjax.data.contract import TextContract
 from rmjax.data.formats import read
 from rmjax.data.packing import make_layout
 from rmjax.data.tokenise import tokenise
+from rmjax.errors import CheckpointError
 from rmjax.head import Head
 from rmjax.train.evaluation import score_swapped
 from rmjax.train.scoring import make_score_fn, score_all
@@ -46,3 +48,26 @@ def test_a_score_that_knows_the_order_of_two_answers_does_not_pass(scored):
     score_fn = make_score_fn(scored[0].config)
     found = check(scored, lambda params, batch: score_fn(params, batch) + 0.1 * batch.score_index[None].astype(float))
     assert not found.passed
+
+
+def test_a_prompt_that_is_cut_for_its_longest_answer_passes(scored, tmp_path):
+    """Answers to one prompt are cut alike, so that a sample of its comparisons would be cut otherwise."""
+    model, _ = scored
+    rows = [
+        {"prompt": f"{k} " + "long " * 12, "chosen": "x" * (4 + 7 * j), "rejected": f"no {j}"}
+        for k in range(60)
+        for j in range(5)
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    layout = make_layout(tokenise(read(tmp_path / "pairs.jsonl"), model.tokenizer, TextContract(max_length=72)))
+    assert layout.tokenised.report.cut.count > 200
+    found = check((model, layout), make_score_fn(model.config))
+    assert found.passed
+    assert 200 <= found.comparisons < 300
+
+
+def test_scores_that_are_not_finite_are_refused_by_row(scored):
+    model, layout = scored
+    broken = dataclasses.replace(model.params, head=Head(np.full(model.config.hidden_size, np.nan, np.float32)))
+    with pytest.raises(CheckpointError, match=r"not finite.*row=1,"):
+        score_all(broken, layout, make_score_fn(model.config))

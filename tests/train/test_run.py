@@ -107,3 +107,12 @@ def test_an_output_that_is_a_file_is_refused_and_stays(tmp_path):
     with pytest.raises(CheckpointError, match="is a file"):
         fit(small_run(tmp_path / "run", file))
     assert (tmp_path / "run").read_text() == "a letter"
+
+
+@pytest.mark.parametrize("name", ["config.json", "contract.json"])
+def test_a_run_that_lost_a_file_is_not_gone_on_with(name, copied):
+    config, folder = copied
+    (folder / "run" / name).unlink()
+    with pytest.raises(CheckpointError, match=name):
+        fit(config)
+    assert not (folder / "run" / name).exists()

@@ -49,3 +49,11 @@ TOO_SMALL = ("epochs", "max_steps", "accumulate", "log_every", "checkpoint_every
 def test_an_impossible_option_is_refused(name, value, tmp_path):
     with pytest.raises(DataError, match=f"{name}.*{value}"):
         prepare(small_run(tmp_path / "run", write_votes(tmp_path / "votes.jsonl"), **{name: value}))
+
+
+def test_a_file_of_ties_alone_says_so(tmp_path):
+    file = tmp_path / "votes.jsonl"
+    rows = [{"prompt": f"p{k}", "a": f"x{k}", "b": f"y{k}", "votes": {"tie": 2}} for k in range(12)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError, match="no comparison of training has a vote that counts"):
+        prepare(small_run(tmp_path / "run", file, ties="drop"))
