@@ -91,7 +91,7 @@ def config_from_hf(raw: Mapping[str, Any]) -> ModelConfig:
         num_heads=heads,
         num_kv_heads=values["num_key_value_heads"] or heads,
         head_dim=values["head_dim"] or hidden // heads,
-        norm_eps=values["rms_norm_eps"],
+        norm_eps=_required(values, "rms_norm_eps"),
         rope_theta=theta,
         rope_scaling=scaling,
         qkv_bias=biased or family == "qwen2",  # Qwen2 has it without saying so
@@ -222,7 +222,12 @@ def _window(family: Family, values: Mapping[str, Any]) -> int | None:
 
 
 def _size(values: Mapping[str, Any], key: str) -> int:
-    return int(_required(values, key))
+    value = _required(values, key)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise CheckpointError(
+            "the model's configuration has a size that is no count", {key: value}, "Copy config.json again."
+        )
+    return value
 
 
 def _required(values: Mapping[str, Any], key: str) -> Any:

@@ -60,11 +60,13 @@ class Checkpoints:
 
         try:
             return self._manager.restore(step, args=ocp.args.StandardRestore(jax.tree.map(describe, like)))
-        except (ValueError, KeyError) as error:
+        except Exception as error:  # orbax and its storage raise errors of several libraries, bare ones among them
+            older = [other for other in self._manager.all_steps() if other != step]
             raise CheckpointError(
-                "the checkpoint does not hold the state of this configuration",
-                {"step": step, "because": str(error).splitlines()[0]},
-                "Resume with the configuration that saved it, or write to another directory.",
+                "the checkpoint is damaged, or of another configuration",
+                {"step": step, "because": str(error).splitlines()[0][:200] if str(error) else type(error).__name__},
+                "Resume with the configuration that saved it; if that is what you did, remove the directory of this "
+                f"step: {f'step {max(older)} is there to go on from' if older else 'the run then starts anew'}.",
             ) from error
 
     def close(self) -> None:

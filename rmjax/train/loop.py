@@ -265,7 +265,7 @@ def claim(output: Path, config: TrainConfig) -> None:
         output.mkdir(parents=True, exist_ok=True)
         path.write_text(to_json(config))
         return
-    found, wanted = load_config(output), config
+    found, wanted = (_essence(c) for c in (load_config(output), config))
     if found == wanted:
         return
     if not begun:
@@ -279,6 +279,19 @@ def claim(output: Path, config: TrainConfig) -> None:
             {"directory": str(output)} | differing,
             "Give another output directory, or the configuration of that run to go on with it.",
         )
+
+
+def _essence(config: TrainConfig) -> TrainConfig:
+    """What decides the parameters of a run: not where it lies, nor what is logged and kept of it."""
+    data = dataclasses.replace(config.data, path=_resolved(config.data.path), texts=_resolved(config.data.texts))
+    plain = TrainConfig()
+    told = {name: getattr(plain, name) for name in ("output", "log_every", "keep_checkpoints")}
+    return dataclasses.replace(config, data=data, **told)
+
+
+def _resolved(path: str | None) -> str | None:
+    """One spelling of a path, where there is a file."""
+    return str(Path(path).resolve()) if path and Path(path).exists() else path
 
 
 def _options(config: dict[str, Any], under: str = "") -> dict[str, Any]:

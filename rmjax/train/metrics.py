@@ -11,6 +11,7 @@ import numpy as np
 
 from rmjax.comparisons import Comparisons, Ties
 from rmjax.diagnostics.metrics import Targets, accuracy_terms, likelihood_terms, margin_terms
+from rmjax.errors import CheckpointError
 from rmjax.train.step import StepReadout
 
 # Levels have a constant per prompt that nothing fixes: they stand in the file and no curve is drawn of them.
@@ -119,9 +120,21 @@ def read_metrics(directory: str | Path) -> list[dict[str, Any]]:
 
     Returns:
         One dict per row; none if there is no file.
+
+    Raises:
+        CheckpointError: a line that was written whole is damaged.
     """
     path = Path(directory) / "metrics.jsonl"
     if not path.exists():
         return []
-    lines = path.read_text().split("\n")
-    return [json.loads(line) for line in lines[:-1]]
+    rows = []
+    for number, line in enumerate(path.read_text(errors="replace").split("\n")[:-1], start=1):
+        try:
+            rows.append(json.loads(line))
+        except ValueError as error:
+            raise CheckpointError(
+                "a row of the metrics is damaged",
+                {"file": str(path), "line": number},
+                "Restore the file, or remove the line and those after it: rows after a checkpoint are made again.",
+            ) from error
+    return rows

@@ -116,3 +116,21 @@ def test_a_run_that_lost_a_file_is_not_gone_on_with(name, copied):
     with pytest.raises(CheckpointError, match=name):
         fit(config)
     assert not (folder / "run" / name).exists()
+
+
+def test_a_run_that_was_moved_goes_on_and_its_logging_may_change(finished, tmp_path):
+    config, folder = finished
+    shutil.copytree(folder / "run", tmp_path / "moved")
+    again = fit(dataclasses.replace(config, output=f"{tmp_path}/moved/", log_every=2, keep_checkpoints=5))
+    assert again.resumed_from == 2
+
+
+def test_a_damaged_checkpoint_and_a_damaged_row_are_named(copied):
+    config, folder = copied
+    largest = max((folder / "run" / "checkpoints").rglob("*"), key=lambda path: path.is_file() and path.stat().st_size)
+    largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+    with pytest.raises(CheckpointError, match="the checkpoint is damaged"):
+        open_run(config.output)
+    (folder / "run" / "metrics.jsonl").write_text("oops\n")
+    with pytest.raises(CheckpointError, match="line=1"):
+        fit(config)
