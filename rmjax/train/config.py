@@ -94,6 +94,8 @@ class TrainConfig:
 
 # A trunk from scratch learns nothing at a rate that suits a pretrained one.
 _FROM_SCRATCH = 2e-3
+_RANGES = {"learning_rate": (0, 1e3), "head_learning_rate": (0, 1e3), "warmup": (0, 1), "final": (0, 1)}
+_RANGES |= {"weight_decay": (0, 1e3), "b1": (0, 1), "b2": (0, 1), "eps": (0, 1), "clip_norm": (1e-12, 1e12)}
 
 
 def resolve(config: TrainConfig) -> TrainConfig:
@@ -118,6 +120,14 @@ def resolve(config: TrainConfig) -> TrainConfig:
         given = getattr(config, name)
         if given is not None and given < least:
             raise DataError("a count is too small", {name: given}, f"Give {least} or more.")
+    for name, (least, most) in _RANGES.items():
+        given = getattr(config.optimizer, name)
+        if given is not None and not least <= given <= most:  # which NaN is not, either
+            raise DataError(
+                "an option of the optimiser is out of range",
+                {name: given},
+                f"Give a number from {least:g} to {most:g}.",
+            )
     rate, data = config.optimizer.learning_rate, config.data
     if rate is None:
         rate = _FROM_SCRATCH if config.model == "tiny" else PRETRAINED_RATE

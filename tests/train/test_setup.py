@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rmjax.errors import DataError
-from rmjax.train import TrainConfig
+from rmjax.train import OptimizerConfig, TrainConfig
 from rmjax.train.config import resolve
 from rmjax.train.setup import prepare
 from tests.train.small_runs import small_run, write_votes
@@ -57,3 +57,11 @@ def test_a_file_of_ties_alone_says_so(tmp_path):
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(DataError, match="no comparison of training has a vote that counts"):
         prepare(small_run(tmp_path / "run", file, ties="drop"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("learning_rate", float("nan")), ("learning_rate", -1.0), ("warmup", 2.0), ("clip_norm", 0.0)]
+)
+def test_an_optimiser_that_cannot_learn_is_refused(name, value):
+    with pytest.raises(DataError, match=name):
+        resolve(TrainConfig(optimizer=OptimizerConfig(**{name: value})))
