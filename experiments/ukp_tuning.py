@@ -1,4 +1,4 @@
-"""Why training SmolLM2-135M further on UKPConvArg1 does not beat a head on its frozen states.
+"""Why training SmolLM2-135M further on UKPConvArg1 adds so little to a head on its frozen states.
 
     make smollm2
     python -m experiments.ukp_tuning --pairs ukp_pairs.jsonl.gz --texts ukp_arguments.jsonl.gz

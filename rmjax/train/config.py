@@ -95,7 +95,7 @@ class TrainConfig:
 # A trunk from scratch learns nothing at a rate that suits a pretrained one.
 _FROM_SCRATCH = 2e-3
 _RANGES = {"learning_rate": (0, 1e3), "head_learning_rate": (0, 1e3), "warmup": (0, 1), "final": (0, 1)}
-_RANGES |= {"weight_decay": (0, 1e3), "b1": (0, 1), "b2": (0, 1), "eps": (0, 1), "clip_norm": (1e-12, 1e12)}
+_RANGES |= {"weight_decay": (0, 1e3), "b1": (0, 0.99999), "b2": (0, 0.99999), "eps": (0, 1), "clip_norm": (1e-12, 1e12)}
 
 
 def resolve(config: TrainConfig) -> TrainConfig:
@@ -108,7 +108,7 @@ def resolve(config: TrainConfig) -> TrainConfig:
         The configuration in force; resolving it again changes nothing.
 
     Raises:
-        DataError: a count is smaller than it can be.
+        DataError: a count is smaller than it can be, or an option of the optimiser is out of range.
 
     Example:
         >>> resolve(TrainConfig(model="tiny")).optimizer.learning_rate

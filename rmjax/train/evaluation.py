@@ -114,7 +114,7 @@ def score_swapped(
         scored: their scores.
         score_fn: of `make_score_fn`.
         rounding: logits that the arithmetic may leave.
-        sample: at least how many comparisons, of prompts that are spread evenly over the file.
+        sample: at least how many comparisons, of whole prompts that a fixed seed draws.
 
     Returns:
         The largest sum of a margin and its swapped margin, and how many decisions did not flip.
@@ -141,9 +141,9 @@ def whole_prompts(data: PreferenceData, sample: int) -> np.ndarray:
     """
     prompt = np.asarray(data.comparisons.prompt)[np.asarray(data.comparisons.first)]
     judged, size = np.unique(prompt, return_counts=True)
-    wanted = min(len(judged), int(np.ceil(sample / size.mean())))
-    chosen = np.linspace(0, len(judged) - 1, wanted).astype(int)
-    return np.isin(prompt, judged[chosen])
+    order = np.random.default_rng(0).permutation(len(judged))
+    wanted = int(np.searchsorted(np.cumsum(size[order]), sample)) + 1
+    return np.isin(prompt, judged[order[:wanted]])
 
 
 def provenance(

@@ -13,7 +13,7 @@ from rmjax.data.packing import make_layout
 from rmjax.data.tokenise import tokenise
 from rmjax.errors import CheckpointError
 from rmjax.head import Head
-from rmjax.train.evaluation import score_swapped
+from rmjax.train.evaluation import score_swapped, whole_prompts
 from rmjax.train.scoring import make_score_fn, score_all
 from rmjax.train.setup import open_model
 
@@ -71,3 +71,12 @@ def test_scores_that_are_not_finite_are_refused_by_row(scored):
     broken = dataclasses.replace(model.params, head=Head(np.full(model.config.hidden_size, np.nan, np.float32)))
     with pytest.raises(CheckpointError, match=r"not finite.*row=1,"):
         score_all(broken, layout, make_score_fn(model.config))
+
+
+@pytest.mark.parametrize("sample", [1, 7, 29, 30, 1000])
+def test_a_sample_is_of_whole_prompts_and_large_enough(scored, sample):
+    data = scored[1].tokenised.data
+    keep = whole_prompts(data, sample)
+    prompt = data.comparisons.prompt[data.comparisons.first]
+    assert keep.sum() >= min(sample, data.num_comparisons)
+    assert not set(prompt[keep]) & set(prompt[~keep])
