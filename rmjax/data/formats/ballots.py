@@ -49,10 +49,7 @@ def ballot(row: dict, fields: Fields, texts: Texts | None = None) -> Judgement:
 
     found = column(row, fields.votes)
     if isinstance(found, dict):
-        counts = _counts(found)
-        whole = all(float(count).is_integer() for count in counts)
-        votes = [(value, None) for value, count in enumerate(counts) for _ in range(int(count))]
-        return Judgement(COUNTS, stated, first, second, counts, votes if whole else None, _GOLD[gold])
+        return Judgement(COUNTS, stated, first, second, _counts(found), gold=_GOLD[gold])
     if not isinstance(found, list):
         raise BadRow(f"`{fields.votes}` is not understood", {"found": shown(found)}, "Give a list of votes, or counts.")
     ballots = [_vote(vote) for vote in found]

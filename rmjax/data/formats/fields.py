@@ -47,7 +47,7 @@ class Judgement:
     first: Text
     second: Text
     counts: Sequence[float]  # votes: first, second, tie, cannot judge
-    ballots: Sequence[tuple[int, str | None]] | None = None  # value and annotator of single votes
+    ballots: Sequence[tuple[int, str | None]] | None = None  # value and annotator of single votes; None for counts
     gold: int | None = None  # +1, -1, 0 for a tie; None where absent
 
 
