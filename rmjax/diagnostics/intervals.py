@@ -127,7 +127,8 @@ def clustered_mean(sums: ArrayLike, counts: ArrayLike, cluster: ArrayLike, *, le
       \hat R \pm t_{G-1}\sqrt{\frac{G}{G-1}}\,\frac{\sqrt{\sum_g (S_g - \hat R C_g)^2}}{\sum_g C_g}$$
 
     Guarantees: depends on the rows only through their totals by cluster; cutting a row in two, adding rows of count
-    0 or renaming clusters changes nothing; with one row a cluster and equal counts it is the t interval of a mean.
+    0 or renaming clusters changes nothing; with one row a cluster and equal counts it is the t interval of a mean;
+    no interval has width 0, since clusters that do not differ at all hold no estimate of how much others would.
 
     Args:
         sums: numerators, [E].
@@ -136,7 +137,7 @@ def clustered_mean(sums: ArrayLike, counts: ArrayLike, cluster: ArrayLike, *, le
         level: confidence level.
 
     Returns:
-        The estimate, with NaN bounds and the reason below 2 clusters.
+        The estimate, with NaN bounds and the reason below 2 clusters or where all clusters are the same.
 
     Raises:
         DataError: as `cluster_totals`.
@@ -150,8 +151,7 @@ def clustered_mean(sums: ArrayLike, counts: ArrayLike, cluster: ArrayLike, *, le
         Cochran, Sampling Techniques, 1977, section 6.4 (the ratio estimator) and 9A (clusters).
     """
     totals = cluster_totals(sums, counts, cluster)
-    half = _quantile(totals, level) * np.sqrt(totals.variance)
-    return _estimate(totals, totals.ratio - half, totals.ratio + half, level, "ratio of sums, t by cluster")
+    return _t_interval(totals, level, "ratio of sums, t by cluster")
 
 
 def clustered_proportion(sums: ArrayLike, counts: ArrayLike, cluster: ArrayLike, *, level: float = LEVEL) -> Estimate:
@@ -216,7 +216,7 @@ def mean_over_clusters(sums: ArrayLike, counts: ArrayLike, cluster: ArrayLike, *
         level: confidence level.
 
     Returns:
-        The estimate, with NaN bounds and the reason below 2 clusters.
+        The estimate, with NaN bounds and the reason below 2 clusters or where all clusters are the same.
 
     Raises:
         DataError: as `cluster_totals`.
@@ -227,8 +227,7 @@ def mean_over_clusters(sums: ArrayLike, counts: ArrayLike, cluster: ArrayLike, *
     """
     rows = cluster_totals(sums, counts, cluster)
     totals = ClusterTotals(rows.sums / rows.counts, np.ones_like(rows.counts))
-    half = _quantile(totals, level) * np.sqrt(totals.variance)
-    estimate = _estimate(totals, totals.ratio - half, totals.ratio + half, level, "mean of cluster means, t by cluster")
+    estimate = _t_interval(totals, level, "mean of cluster means, t by cluster")
     return dataclasses.replace(estimate, count=float(rows.counts.sum()))
 
 
@@ -250,7 +249,7 @@ def paired_difference(
         level: confidence level.
 
     Returns:
-        The difference, with NaN bounds and the reason below 2 clusters.
+        The difference, with NaN bounds and the reason below 2 clusters or where all clusters are the same.
 
     Raises:
         DataError: as `cluster_totals`.
@@ -268,6 +267,16 @@ def _quantile(totals: ClusterTotals, level: float) -> float:
     """The two-sided t quantile on G - 1 degrees of freedom; NaN below 2 clusters."""
     groups = len(totals.counts)
     return float(special.stdtrit(groups - 1, (1 + level) / 2)) if groups >= 2 else float("nan")
+
+
+def _t_interval(totals: ClusterTotals, level: float, method: str) -> Estimate:
+    """The ratio with its t interval, unless all clusters are the same."""
+    # Rounding leaves a standard error of about 1e-16 of the numbers where the clusters agree exactly.
+    size = np.abs(totals.sums / totals.counts).max(initial=0.0)
+    if len(totals.counts) >= 2 and np.sqrt(totals.variance) <= 1e-12 * size:
+        return _estimate(totals, np.nan, np.nan, level, f"no interval: all {len(totals.counts)} clusters are the same")
+    half = _quantile(totals, level) * np.sqrt(totals.variance)
+    return _estimate(totals, totals.ratio - half, totals.ratio + half, level, method)
 
 
 def _estimate(totals: ClusterTotals, lower: float, upper: float, level: float, method: str) -> Estimate:

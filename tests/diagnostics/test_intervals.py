@@ -49,6 +49,22 @@ def test_a_sum_that_counts_nothing_may_be_anything(estimator):
     same(with_nan, estimator([1, 0], [1, 1], [0, 1]))
 
 
+@pytest.mark.parametrize("estimator", [clustered_mean, mean_over_clusters])
+@pytest.mark.parametrize("value", [0.0, 0.7, -1e-9, 3e8])
+def test_clusters_that_do_not_differ_give_no_interval_and_not_one_of_width_0(estimator, value):
+    counts = np.array([1.0, 3.0, 7.0, 2.0])
+    estimate = estimator(value * counts, counts, np.arange(4))
+    assert estimate.value == pytest.approx(value)
+    assert not estimate.has_interval
+    assert estimate.method == "no interval: all 4 clusters are the same"
+    with pytest.raises(SampleSizeError, match="all 4 clusters"):
+        _ = estimate.interval
+    counts[0] *= 1 + 1e-6
+    assert estimator(
+        value * np.array([1.0, 3.0, 7.0, 2.0]) + (value == 0) * np.arange(4), counts, np.arange(4)
+    ).has_interval
+
+
 @given(seed=seeds)
 def test_equal_counts_and_one_row_a_cluster_give_the_t_interval(seed):
     x = np.random.default_rng(seed).normal(size=12)
@@ -138,7 +154,8 @@ def test_a_paired_difference_is_antisymmetric_and_forgets_what_both_share(seed):
 
 def coverage(draw, estimator, truth, repeats=1500):
     rng = np.random.default_rng(0)
-    inside = [not estimator(*draw(rng)).excludes(truth) for _ in range(repeats)]
+    estimates = [estimator(*draw(rng)) for _ in range(repeats)]
+    inside = [e.has_interval and not e.excludes(truth) for e in estimates]
     return np.mean(inside), 4 * np.sqrt(0.95 * 0.05 / repeats)
 
 
