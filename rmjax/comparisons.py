@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import jax
 import numpy as np
@@ -43,7 +43,7 @@ class Comparisons:
     prompt: Array  # [N] int32, the prompt that a response answers; -1 for padding
     weight: Array  # [E] float32, 0 for padding
     target_margin: Array | None = None  # [E] float32, a graded margin in logits
-    order: Array | None = None  # [E] float32, +1 where the first was shown first, -1 where second
+    order: Array | None = None  # [E] float32, +1 where the first was shown first, -1 where second, 0 unknown
     cluster: Array | None = None  # [E] int32, what intervals cluster by
 
     @property
@@ -106,14 +106,15 @@ class Comparisons:
 
         Raises:
             DataError: names the first comparison that is out of range, compares a response with itself, joins two
-                prompts, or holds a vote that is negative or not finite.
+                prompts, holds a vote that is negative or not finite, or a margin or an order that is none; indices
+                that are no whole numbers are refused, and not rounded.
 
         Example:
             >>> votes = Comparisons.from_votes([0], [1], [3], [1], prompt=[7, 7], ties=[1])
             >>> float(votes.ties[0])
             1.0
         """
-        first, second = np.asarray(first, np.int32), np.asarray(second, np.int32)
+        first, second = _whole("first", first), _whole("second", second)
         edges = first.shape
         weight = optional.pop("weight", None)
         built = cls(
@@ -122,10 +123,10 @@ class Comparisons:
             wins_first=np.asarray(wins_first, np.float32),
             wins_second=np.asarray(wins_second, np.float32),
             ties=np.zeros(edges, np.float32) if ties is None else np.asarray(ties, np.float32),
-            prompt=np.asarray(prompt, np.int32),
+            prompt=_whole("prompt", prompt),
             weight=np.ones(edges, np.float32) if weight is None else np.asarray(weight, np.float32),
             **{
-                name: np.asarray(value, np.int32 if name == "cluster" else np.float32)
+                name: _whole(name, value) if name == "cluster" else np.asarray(value, np.float32)
                 for name, value in optional.items()
                 if value is not None
             },
@@ -237,11 +238,15 @@ class Comparisons:
         Returns:
             Comparisons with another `weight`; padding stays padding.
 
+        Raises:
+            DataError: the unit is none of the three.
+
         Example:
             >>> votes = Comparisons.from_votes([0], [1], [3], [1], prompt=[0, 0])
             >>> votes.weigh("comparison").weight
             array([0.25], dtype=float32)
         """
+        _one_of("unit", unit, get_args(Unit))
         if unit == "vote":
             return self
         weight, share = np.asarray(self.weight, np.float64), self.counted(ties)
@@ -340,16 +345,19 @@ def check_ties(comparisons: Comparisons, ties: Ties | None, *, rows: ArrayLike |
 
     Args:
         comparisons: the judged pairs. Tracers cannot be looked at and pass.
-        ties: "drop", "half" or unset.
+        ties: "drop", "half" or unset; anything else is refused, also where there are none.
         rows: row of the file of every comparison, to name the first with a tie; its index is named otherwise.
 
     Raises:
-        DataError: there are ties and `ties` is unset.
+        DataError: there are ties and `ties` is unset, or it is no policy.
 
     Example:
         >>> check_ties(Comparisons.from_votes([0], [1], [1], [0], prompt=[0, 0], ties=[1]), "half")
     """
-    if ties is not None or isinstance(comparisons.ties, Tracer):
+    if ties is not None:
+        _one_of("ties", ties, get_args(Ties))
+        return
+    if isinstance(comparisons.ties, Tracer):
         return
     tied = np.asarray(comparisons.ties) * (np.asarray(comparisons.weight) > 0)
     if tied.any():
@@ -360,6 +368,27 @@ def check_ties(comparisons: Comparisons, ties: Ties | None, *, rows: ArrayLike |
             | ({"first_comparison": first} if rows is None else {"row": int(np.asarray(rows)[first])}),
             'Choose ties="drop" to leave them out or ties="half" to count each as half a vote for either side.',
         )
+
+
+def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
+    """Refuse a choice that is none, which would otherwise mean one of them in silence."""
+    if value not in known:
+        raise DataError(f"{name} is a choice of {len(known)}", {name: value}, f"Choose {' or '.join(known)}.")
+
+
+def _whole(name: str, value: ArrayLike) -> np.ndarray:
+    """Numbers of responses, prompts or clusters as int32; rounding one would compare other responses."""
+    given = np.asarray(value)
+    if given.dtype.kind not in "iu":
+        numbers = given.dtype.kind == "f"
+        wrong = ~np.isfinite(given) | (given % 1 != 0) if numbers else np.ones(given.shape, bool)
+        if wrong.any():
+            raise DataError(
+                f"{name} holds indices, which are whole numbers",
+                {"position": int(np.flatnonzero(wrong)[0]), name: given[wrong][0]},
+                "Number responses, prompts and clusters from 0.",
+            )
+    return given.astype(np.int32)
 
 
 def _check(c: Comparisons) -> None:
@@ -398,3 +427,10 @@ def _check(c: Comparisons) -> None:
         value = getattr(c, name)
         bad = ~np.isfinite(value) | (value < 0)
         refuse(bad, f"{name} must be finite and not negative", {name: value}, "Mend the count or drop the row.")
+    if (target := c.target_margin) is not None:
+        refuse(
+            ~np.isfinite(target), "a target margin is finite", {"target_margin": target}, "Mend it, or drop the row."
+        )
+    if (order := c.order) is not None:
+        known = "Say +1 where the first was shown first, -1 where the second was, 0 where nobody knows."
+        refuse(~np.isin(order, (-1, 0, 1)), "an order is +1, -1 or 0", {"order": order}, known)

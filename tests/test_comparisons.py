@@ -84,6 +84,30 @@ def test_optional_fields_have_their_types_and_may_be_none():
     assert Comparisons.from_pairs([0], [1], [0, 0], order=None).order is None
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("chosen", [0.5]), ("rejected", ["1"]), ("prompt", [0, np.nan]), ("cluster", [[True]])]
+)
+def test_an_index_that_is_no_whole_number_is_refused_and_not_rounded(name, value):
+    whole = {"chosen": [0.0], "rejected": [1], "prompt": [0, 0]}
+    Comparisons.from_pairs(**whole)
+    with pytest.raises(DataError, match="whole numbers"):
+        Comparisons.from_pairs(**whole | {name: value})
+
+
+@pytest.mark.parametrize(("name", "value"), [("target_margin", np.nan), ("target_margin", np.inf), ("order", 0.5)])
+def test_a_margin_or_an_order_that_is_none_is_refused_by_its_comparison(name, value):
+    with pytest.raises(DataError, match="comparison=1"):
+        Comparisons.from_pairs([0, 0], [1, 2], [0, 0, 0], **{name: [1, value]})
+
+
+def test_a_policy_or_a_unit_that_is_none_is_refused():
+    pairs = Comparisons.from_pairs([0], [1], [0, 0])
+    with pytest.raises(DataError, match="ties is a choice"):
+        check_ties(pairs, "halve")
+    with pytest.raises(DataError, match="unit is a choice"):
+        pairs.weigh("votes")
+
+
 @given(st.lists(st.permutations(range(5)).flatmap(lambda p: st.integers(0, 5).map(lambda k: p[:k])), max_size=4))
 def test_a_ranking_breaks_into_all_its_pairs(rankings):
     c = Comparisons.from_rankings(Rankings.from_lists(rankings, prompt=np.zeros(5)))

@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from rmjax.arrays import Array, at_least_float32
 from rmjax.comparisons import Comparisons, Ties, check_ties
+from rmjax.errors import DataError
 from rmjax.losses.kernels import bradley_terry, times_votes
 
 
@@ -26,6 +27,9 @@ def margins(scores: Float[Array, " N"], comparisons: Comparisons) -> Float[jax.A
     Returns:
         Margins in logits, at least float32.
 
+    Raises:
+        DataError: there is not one score per response.
+
     Example:
         >>> from rmjax import Comparisons
         >>> pairs = Comparisons.from_pairs([0], [1], prompt=[0, 0])
@@ -33,6 +37,13 @@ def margins(scores: Float[Array, " N"], comparisons: Comparisons) -> Float[jax.A
         [1.]
     """
     scores = at_least_float32(scores)
+    if scores.shape != comparisons.prompt.shape:
+        # An index out of range would be clamped to some other score.
+        raise DataError(
+            "there is one score per response",
+            {"scores": scores.shape, "responses": comparisons.prompt.shape},
+            "Score every response once, in the order of `comparisons.prompt`.",
+        )
     used = jnp.asarray(comparisons.weight) > 0
     first, second = (jnp.where(used, scores[index], 0) for index in (comparisons.first, comparisons.second))
     return first - second
@@ -61,8 +72,8 @@ def negative_log_likelihood(
         Sum in nats and count in weighted votes, both at least float32. The mean is their quotient.
 
     Raises:
-        DataError: votes contain ties and `ties` is unset. Only concrete arrays can be looked at; under a
-            transformation unset ties are dropped, so call `check_ties` where the data enter.
+        DataError: there is not one score per response, or votes contain ties and `ties` is unset. Only concrete arrays
+            can be looked at; under a transformation unset ties are dropped, so call `check_ties` where the data enter.
 
     Example:
         >>> from rmjax import Comparisons

@@ -26,7 +26,7 @@ def datasets(draw):
     second = 3 * of_prompt + (first + rng.integers(1, 3, edges)) % 3
     nodes, ends = np.unique(np.concatenate([first, second]), return_inverse=True)
     used, prompt = np.unique(nodes // 3, return_inverse=True)
-    per_edge = {name: rng.normal(size=edges).astype(np.float32) for name in ("target_margin", "order")}
+    per_edge = {"target_margin": rng.normal(size=edges), "order": rng.choice([-1, 0, 1], edges)}
     return PreferenceData(
         prompts=tuple(f"p{p}" for p in used),
         sources=tuple(f"s{p % 2}" for p in used),

@@ -302,3 +302,12 @@ def test_weighing_makes_every_unit_count_as_one(seed, unit):
     assert count == pytest.approx(units, rel=E * EPS[np.float32])
     # Even in a tie of all scores each unit pulls by at most 1/2 a side.
     assert np.abs(gradient).sum() <= units * (1 + E * EPS[np.float32])
+
+
+@pytest.mark.parametrize("shape", [(3,), (1,), (2, 1), ()])
+def test_another_number_of_scores_than_of_responses_is_refused(shape):
+    """An index out of range would read some other score."""
+    pairs = Comparisons.from_pairs([0], [1], prompt=[0, 0])
+    for of in (losses.margins, jax.jit(losses.margins)):
+        with pytest.raises(DataError, match="one score per response"):
+            of(jnp.zeros(shape), pairs)
