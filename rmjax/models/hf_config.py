@@ -89,9 +89,9 @@ def config_from_hf(raw: Mapping[str, Any]) -> ModelConfig:
         intermediate_size=_size(values, "intermediate_size"),
         num_layers=_size(values, "num_hidden_layers"),
         num_heads=heads,
-        num_kv_heads=values["num_key_value_heads"] or heads,
-        head_dim=values["head_dim"] or hidden // heads,
-        norm_eps=_required(values, "rms_norm_eps"),
+        num_kv_heads=heads if values["num_key_value_heads"] is None else _size(values, "num_key_value_heads"),
+        head_dim=hidden // heads if values["head_dim"] is None else _size(values, "head_dim"),
+        norm_eps=_number(values, "rms_norm_eps"),
         rope_theta=theta,
         rope_scaling=scaling,
         qkv_bias=biased or family == "qwen2",  # Qwen2 has it without saying so
@@ -228,6 +228,15 @@ def _size(values: Mapping[str, Any], key: str) -> int:
             "the model's configuration has a size that is no count", {key: value}, "Copy config.json again."
         )
     return value
+
+
+def _number(values: Mapping[str, Any], key: str) -> float:
+    value = _required(values, key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        raise CheckpointError(
+            "the model's configuration has a number that is none", {key: value}, "Copy config.json again."
+        )
+    return float(value)
 
 
 def _required(values: Mapping[str, Any], key: str) -> Any:

@@ -106,8 +106,8 @@ def update(
 ) -> tuple[Any, Any, jax.Array]:
     """One step on the mean gradient `gradient_sum / count`.
 
-    Guarantees: any split of the step's comparisons into micro-batches gives the same step; where the gradient is not
-    finite nothing moves, and the norm that is returned says so.
+    Guarantees: any split of the step's comparisons into micro-batches gives the same step; where the gradient, or a
+    parameter that it leads to, is not finite, nothing moves, and the norm that is returned is not finite either.
 
     Args:
         optimizer: of `make_optimizer`, or any optax transformation.
@@ -125,8 +125,10 @@ def update(
     with jax.numpy_dtype_promotion("standard"):
         updates, new_state = optimizer.update(mean, opt_state, params)
         new_params = optax.apply_updates(params, updates)
-    keep = lambda new, old: jnp.where(jnp.isfinite(norm), new, old)  # noqa: E731
-    return jax.tree.map(keep, new_params, params), jax.tree.map(keep, new_state, opt_state), norm
+    sound = jnp.isfinite(norm) & jnp.isfinite(optax.tree.norm(new_params))
+    keep = lambda new, old: jnp.where(sound, new, old)  # noqa: E731
+    moved, state = jax.tree.map(keep, new_params, params), jax.tree.map(keep, new_state, opt_state)
+    return moved, state, jnp.where(sound, norm, jnp.nan)
 
 
 def _decays(params: Any) -> Any:

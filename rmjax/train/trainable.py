@@ -29,8 +29,10 @@ def parse(trainable: str, num_layers: int) -> int | None:
     """
     if trainable == "all":
         return None
-    count = 0 if trainable == "head" else int(trainable) if trainable.isdecimal() else -1
-    if not 0 <= count <= num_layers:
+    if trainable == "head":
+        return 0
+    count = int(trainable) if trainable.isdecimal() else 0
+    if not 1 <= count <= num_layers:
         raise DataError(
             "what to train is not understood",
             {"trainable": trainable, "layers": num_layers},

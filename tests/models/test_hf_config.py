@@ -103,6 +103,11 @@ def test_qwens_window_counts_only_when_it_is_used(keys, window):
         ({"quantization_config": {"bits": 4}}, "quantization_config"),
         ({"normalize_reward": True}, "normalize_reward=True"),
         ({"hidden_size": None}, "key=hidden_size"),
+        ({"hidden_size": "64"}, "hidden_size=64"),
+        ({"num_key_value_heads": 0}, "num_key_value_heads=0"),
+        ({"head_dim": 16.0}, "head_dim=16.0"),
+        ({"rms_norm_eps": "1e-5"}, "rms_norm_eps=1e-5"),
+        ({"rms_norm_eps": float("nan")}, "rms_norm_eps=nan"),
         ({"rope_parameters": {"rope_type": "llama3", "factor": 8.0}}, "key=low_freq_factor"),
     ],
 )

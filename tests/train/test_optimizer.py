@@ -41,6 +41,16 @@ def test_a_gradient_that_is_not_finite_moves_nothing_and_says_so():
         np.testing.assert_array_equal(a, b)
 
 
+def test_a_parameter_that_would_not_be_finite_moves_nothing_and_says_so():
+    params, optimizer = tree(0.5), make_optimizer(OptimizerConfig(learning_rate=1e38, warmup=0.0), 10)
+    params = jax.tree.map(lambda x: jnp.full_like(x, 3e38), params)
+    state = optimizer.init(params)
+    new_params, new_state, norm = update(optimizer, params, state, tree(-1.0), jnp.float32(1.0))
+    assert np.isnan(norm)
+    for a, b in zip(jax.tree.leaves((new_params, new_state)), jax.tree.leaves((params, state)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_matrices_decay_and_gains_biases_and_head_do_not():
     params = tree(0.5)
     optimizer = make_optimizer(OptimizerConfig(weight_decay=0.1, warmup=0.0, decay="constant"), 10)
@@ -94,7 +104,7 @@ def test_what_is_split_joins_again(layers):
     assert sum(x.size for x in jax.tree.leaves(trained)) == expected
 
 
-@pytest.mark.parametrize("wrong", ["4", "-1", "none", "1.5", ""])
+@pytest.mark.parametrize("wrong", ["4", "0", "-1", "none", "1.5", ""])
 def test_what_to_train_is_refused_where_it_is_not_understood(wrong):
     with pytest.raises(Exception, match="what to train"):
         parse(wrong, 3)
