@@ -13,9 +13,10 @@ from rmjax.data.contract import TextContract
 from rmjax.data.dataset import PreferenceData
 from rmjax.data.packing import epoch_plan
 from rmjax.data.tokenise import tokenise
-from rmjax.errors import HeadError
+from rmjax.errors import DataError, HeadError
 from rmjax.sharding import MeshShape
 from rmjax.train.config import ReadConfig
+from rmjax.train.loop import same_file
 from rmjax.train.run import Run, open_run
 from rmjax.train.setup import lay_out, read_file
 
@@ -30,7 +31,7 @@ class Inputs:
     """The directory of a run, or a model by name: a directory, a .gguf file, a hub name, "smollm2-135m"."""
     read: Annotated[ReadConfig, tyro.conf.arg(name="")] = ReadConfig()
     text: TextContract = TextContract()
-    """How text becomes tokens; a run has its own, which is used instead."""
+    """How text becomes tokens, for a model that does not say; a run and an exported run do."""
     packing: PackSpec = PackSpec()
     """How trees are packed into rows; where nothing is said, a run packs as it was trained."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -64,7 +65,8 @@ def open_inputs(inputs: Inputs, need: Literal["text", "scores", "likelihood"]) -
         Both, with notes on what a reader should know: label and text.
 
     Raises:
-        DataError: the file cannot be understood, or has ties and no policy for them.
+        DataError: the file cannot be understood, or has ties and no policy for them, or text was to become tokens in
+            another way than the model was trained with.
         HeadError: the model has no trained head.
         CheckpointError: the model cannot be opened.
     """
@@ -78,13 +80,27 @@ def open_inputs(inputs: Inputs, need: Literal["text", "scores", "likelihood"]) -
             {"model": inputs.model},
             f"Train one with `rmjax train --model {inputs.model}` and give the directory of that run.",
         )
-    contract, packing = inputs.text, inputs.packing
-    if run.config is not None:
-        contract = run.contract
-        packing = run.config.packing if packing == PackSpec() else packing
+    if run.contract and inputs.text not in (TextContract(), run.contract):
+        raise DataError(
+            "the model has its own contract from text to tokens, under which its scores mean something",
+            {"model": inputs.model},
+            "Leave the options --text.* away; for another contract, train another run.",
+        )
+    packing = inputs.packing
+    if run.config is not None and packing == PackSpec():
+        packing = run.config.packing
+    contract = run.contract or inputs.text
     tokenised = tokenise(data, run.model.tokenizer, contract, on_empty_answer=inputs.read.on_empty_answer)
     layout = lay_out(tokenised, packing, MeshShape())
-    return Opened(run, data, layout, other_format(run, tokenised.data.format, tokenised.contract))
+    notes = (*seen(run, inputs.file), *other_format(run, tokenised.data.format, tokenised.contract))
+    return Opened(run, data, layout, notes)
+
+
+def seen(run: Run, file: str) -> tuple[tuple[str, str], ...]:
+    """A note where the run was trained on the file itself."""
+    if run.config is None or not same_file(run.config.data.path, file):
+        return ()
+    return (("seen in training", "this file, but for what was held out; the run's own report has that part alone"),)
 
 
 def other_format(run: Run, format: str, contract: TextContract) -> tuple[tuple[str, str], ...]:

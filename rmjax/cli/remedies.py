@@ -13,9 +13,11 @@ _OPTIONS = {
     "on_empty_answer": ("--on-empty-answer", "--data.on-empty-answer"),
     "truncation": ("--text.truncation", "--text.truncation"),
     "max_length": ("--text.max-length", "--text.max-length"),
+    "held_out": ("--data.held-out", "--data.held-out"),
 }
 # `name="value"`, as functions are called, and the one name that stands alone in a remedy.
-_NAMED = re.compile(rf"\b(?:({'|'.join(_OPTIONS)})=\"?(\w+)\"?|(max_length)\b)")
+_NAMED = re.compile(rf"\b(?:({'|'.join(_OPTIONS)})=\"?([\w.]*\w)\"?|(max_length)\b)")
+_FIELDS = re.compile(r"\bFields\((?:(\w+)=)?\.\.\.\)")
 
 
 def as_flags(error: RMJaxError, verb: str) -> str:
@@ -35,5 +37,7 @@ def as_flags(error: RMJaxError, verb: str) -> str:
         'there are ties [ties=3]. Choose --data.ties drop or --data.ties half.'
     """
     at = 1 if verb == "train" else 0
+    columns = "--data.fields." if verb == "train" else "--fields."
     remedy = _NAMED.sub(lambda m: " ".join([_OPTIONS[m[1] or m[3]][at], *filter(None, [m[2]])]), error.remedy)
+    remedy = _FIELDS.sub(lambda m: f"{columns}{m[1] or '*'}", remedy)
     return str(type(error)(error.what, error.numbers, remedy))

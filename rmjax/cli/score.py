@@ -10,7 +10,7 @@ import tyro
 from rmjax.cli import show
 from rmjax.cli.inputs import Inputs, open_inputs
 from rmjax.cli.outputs import check_file
-from rmjax.data.decisions import of_reading
+from rmjax.data.decisions import of_reading, of_tokenising
 from rmjax.train.scores_file import write_scores
 from rmjax.train.scoring import make_score_fn, score_all
 from rmjax.train.setup import model_fingerprint
@@ -27,7 +27,9 @@ class ScoreConfig(Inputs):
 def score(config: Annotated[ScoreConfig, tyro.conf.arg(name="")], *, json: bool = False) -> None:
     """Scores and margins of a file, with the fingerprint of the model and contract that made them.
 
-    A lone score is no result: it is on a scale of its own model, with a constant of its own for every prompt.
+    A lone score is no result: it is on a scale of its own model, with a constant of its own for every prompt. Where
+    texts are longer than the limit, the beginning of their prompt is cut, as much for every answer to it in the file;
+    every line says how many tokens that are.
 
     Args:
         config: what is scored by what.
@@ -45,9 +47,11 @@ def score(config: Annotated[ScoreConfig, tyro.conf.arg(name="")], *, json: bool 
             progress=lambda tokens: bar.advance(task, tokens),
         )
     fingerprint = model_fingerprint(run.model, layout.tokenised.contract)
-    lines = write_scores(config.output, layout.tokenised.data, dataclasses.replace(scored, fingerprint=fingerprint))
+    tokenised, scored = layout.tokenised, dataclasses.replace(scored, fingerprint=fingerprint)
+    lines = write_scores(config.output, tokenised.data, scored, tokenised.lost)
     if json:
         show.print_json({"lines": lines, "output": config.output, "fingerprint": fingerprint})
         return
-    show.notes([*of_reading(opened.data.dropped), *opened.notes], where)
+    told = [line for line in of_tokenising(tokenised.report) if line[1] != "none"]
+    show.notes([*of_reading(opened.data.dropped), *told, *opened.notes], where)
     where.print(f"{lines:,} comparisons scored by {fingerprint}: {config.output}")

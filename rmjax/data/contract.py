@@ -65,7 +65,7 @@ def resolve(contract: TextContract, data: PreferenceData, tokenizer: Tokenizer) 
         The contract in force.
 
     Raises:
-        DataError: a chat template was asked for and the tokenizer has none.
+        DataError: a chat template was asked for and the tokenizer has none, or no text can be as short as the limit.
 
     Example:
         >>> from rmjax.data.tokenise import example_parts
@@ -73,6 +73,10 @@ def resolve(contract: TextContract, data: PreferenceData, tokenizer: Tokenizer) 
         >>> resolve(TextContract(), data, tokenizer).template
         'raw'
     """
+    if contract.max_length < 1:
+        raise DataError(
+            "no text is as short as the limit", {"limit": contract.max_length}, "Raise max_length to 1 or more."
+        )
     implicit = "implicit" in data.format
     messages = any(not isinstance(text, str) for text in (*data.prompts, *data.responses))
     template = contract.template
@@ -132,7 +136,10 @@ def render(prompt: Text, response: Text | None, tokenizer: Tokenizer, contract: 
 
 
 def fingerprint(contract: TextContract, tokenizer: Tokenizer) -> str:
-    """What a checkpoint stores to refuse scoring under other ids.
+    """What a checkpoint stores to refuse scoring under other ids or at other tokens.
+
+    Guarantees: the pad token, which others choose anew when they save a model, is part of it only where it decides
+    which token is scored.
 
     Args:
         contract: resolved.
@@ -148,7 +155,8 @@ def fingerprint(contract: TextContract, tokenizer: Tokenizer) -> str:
         >>> one == other
         False
     """
-    parts = {"tokenizer": tokenizer.fingerprint(), "contract": dataclasses.asdict(contract)}
+    pad = tokenizer.pad_id if contract.score_token == "hf" else None
+    parts = {"tokenizer": tokenizer.fingerprint(), "contract": dataclasses.asdict(contract), "pad": pad}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -57,10 +57,15 @@ def judged_prompts(tokenised: TokenisedData, lengths: tuple[int, ...]) -> list[P
         whole = make_piece(tokenised.ids, prompt, sorted(responses[prompt]))
         options = {length: split_tree(tokenised.ids, whole, length) for length in lengths}
         if options[lengths[-1]] is None:
-            longest = max(len(tokenised.ids[response]) for response in whole.responses)
+            longest = max(whole.responses, key=lambda response: len(tokenised.ids[response]))
+            first = next(e for e in judged[prompt] if longest in (c.first[e], c.second[e]))
             raise DataError(
                 "a text is longer than the longest row",
-                {"row": int(tokenised.data.rows[judged[prompt][0]]), "tokens": longest, "lengths": lengths},
+                {
+                    "row": int(tokenised.data.rows[first]),
+                    "tokens": len(tokenised.ids[longest]),
+                    "lengths": lengths,
+                },
                 f"Tokenise with max_length={lengths[-1]} or less, or give a longer row.",
             )
         found.append(Prompt(whole, tuple(judged[prompt]), options))

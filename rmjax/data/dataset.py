@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import unicodedata
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -45,7 +46,7 @@ class PreferenceData:
     abstentions: np.ndarray  # [E] float32, "cannot judge": no vote, and not a tie
     gold: np.ndarray | None = None  # [E] int8: +1 first, -1 second, 0 for neither
     gold_ties: np.ndarray | None = None  # [E] bool: where gold is 0 because both are equally good
-    votes: Votes | None = None  # single votes, `item` = comparison
+    votes: Votes | None = None  # single votes, `item` = comparison; None where the file has counts of them or pairs
     annotators: tuple[str, ...] = ()  # names by index; a vote with a larger index was not signed
     format: str = ""
     columns: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)  # each [E], for slices
@@ -111,6 +112,23 @@ def characters(text: Text) -> int:
         (4, 1)
     """
     return len(text) if isinstance(text, str) else sum(len(content) for _, content in text)
+
+
+def is_empty(text: Text) -> bool:
+    """Whether an answer shows nothing: no character but white space and those that have no shape.
+
+    Args:
+        text: a string, or messages, of which the last is the answer.
+
+    Returns:
+        Whether it is empty.
+
+    Example:
+        >>> is_empty(" \u200b"), is_empty((("assistant", "4"), ("user", ""))), is_empty("4")
+        (True, True, False)
+    """
+    content = text if isinstance(text, str) else text[-1][1] if text else ""
+    return all(character.isspace() or unicodedata.category(character) in ("Cf", "Cc") for character in content)
 
 
 def subset(data: PreferenceData, keep: np.ndarray) -> PreferenceData:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -64,9 +65,9 @@ def lines(audit: Audit) -> list[tuple[str, str]]:
         '1.000 of the votes for a side (characters)'
     """
     gold = audit.gold
-    wins = f"{audit.longer_wins_votes:.3f} of the votes for a side"
+    wins = f"{_share(audit.longer_wins_votes)} of the votes for a side"
     if audit.longer_wins_gold is not None:
-        wins += f", {audit.longer_wins_gold:.3f} against gold"
+        wins += f", {_share(audit.longer_wins_gold)} against gold"
     return [
         ("file", audit.file),
         ("format", audit.format),
@@ -95,6 +96,11 @@ def lines(audit: Audit) -> list[tuple[str, str]]:
         ("  of the second answer", _range(audit.second_characters)),
         ("the longer answer wins", f"{wins} (characters)"),
     ]
+
+
+def _share(value: float) -> str:
+    """A share, or that there is nothing to take it of."""
+    return "none" if math.isnan(value) else f"{value:.3f}"
 
 
 def _range(spread: Spread) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rmjax.comparisons import Comparisons
 from rmjax.data.contract import TextContract, fingerprint, render, resolve
-from rmjax.data.dataset import PreferenceData, Text, plain, subset
+from rmjax.data.dataset import PreferenceData, is_empty, plain, subset
 from rmjax.data.truncation import shorten
 from rmjax.errors import DataError
 
@@ -58,6 +58,7 @@ class TokenisedData:
     contract: TextContract  # in force
     report: TokeniseReport
     fingerprint: str
+    lost: np.ndarray | None = None  # [N] int, tokens cut from the beginning of the prompt; None: nothing was cut
 
     @property
     def lengths(self) -> np.ndarray:
@@ -96,7 +97,7 @@ def tokenise(
         array([10, 13])
     """
     contract = resolve(contract or TextContract(), data, tokenizer)
-    empty = [n for n, text in enumerate(data.responses) if not _says_something(text)]
+    empty = [n for n, text in enumerate(data.responses) if is_empty(text)]
     if empty and on_empty_answer == "bad":
         raise DataError(
             "an answer is empty",
@@ -111,7 +112,7 @@ def tokenise(
         text = render(data.prompts[prompt], None, tokenizer, contract)
         return _begin(np.array(tokenizer.encode(text), np.int32), tokenizer, contract)[0]
 
-    ids, over, cut, keep = shorten([f.ids for f in framed], data, contract, tokenizer.bos_id, encode_prompt)
+    ids, lost, over, cut, keep = shorten([f.ids for f in framed], data, contract, tokenizer.bos_id, encode_prompt)
     c = data.comparisons
     same = keep & np.array([np.array_equal(ids[a], ids[b]) for a, b in zip(c.first, c.second)], bool)
     if not (keep & ~same).any():
@@ -151,6 +152,7 @@ def tokenise(
         contract=contract,
         report=report,
         fingerprint=fingerprint(contract, tokenizer),
+        lost=lost[used],
     )
 
 
@@ -204,12 +206,6 @@ def _begin(ids: np.ndarray, tokenizer: Tokenizer, contract: TextContract) -> tup
     wanted = min(found, 1) if contract.add_bos == "auto" else int(contract.add_bos)
     text = np.concatenate([np.full(wanted, bos, np.int32), ids[found:]]) if found != wanted else ids
     return text, found + added > 1
-
-
-def _says_something(text: Text) -> bool:
-    """Whether an answer has a visible character; of messages, whether the last one has."""
-    content = text if isinstance(text, str) else text[-1][1] if text else ""
-    return bool(content.strip())
 
 
 def _spell_specials(data: PreferenceData, tokenizer: Tokenizer) -> list[int]:

@@ -17,6 +17,7 @@ class Shortened(NamedTuple):
     """Ids after the limit, and which comparisons it touched."""
 
     ids: list[np.ndarray]  # [N]
+    lost: np.ndarray  # [N] int, tokens that were cut from the beginning of the prompt
     over: np.ndarray  # [E] bool, a side is longer than the limit
     cut: np.ndarray  # [E] bool, both sides lost the beginning of their prompt
     keep: np.ndarray  # [E] bool, the comparison stays
@@ -68,7 +69,7 @@ def shorten(
         )
     no_cut = np.zeros_like(over)
     if contract.truncation == "drop" or not over.any():
-        return Shortened(list(ids), over, no_cut, ~over)
+        return Shortened(list(ids), np.zeros_like(length), over, no_cut, ~over)
 
     prompt_of = np.asarray(c.prompt)
     answers: dict[int, list[int]] = {}
@@ -93,4 +94,4 @@ def shorten(
         np.concatenate([text[:h], text[h + cut :]]) if cut else text
         for text, h, cut in zip(ids, head.tolist(), lost.tolist())
     ]
-    return Shortened(shorter, over, keep & (lost[c.first] > 0), keep)
+    return Shortened(shorter, lost, over, keep & (lost[c.first] > 0), keep)

@@ -184,7 +184,7 @@ def decision_by_depth(curve: Settling) -> Figure:
     return Figure(
         "Decisions against depth",
         svg.line_chart(frame, [right, same], name="Decisions against depth", description=holds, marks=marks),
-        holds,
+        f"{holds} A margin of 0 counts as half right.",
         ("layer", "accuracy", "interval", "same decision", "interval"),
         tuple(
             (*a, *b[1:])
@@ -205,7 +205,11 @@ def training_curves(training: Training) -> tuple[Figure, ...]:
     named: dict[Quantity, tuple[str, str, str]] = {
         "loss": ("Loss over training", "nats per label", "A model that decides nothing has a loss of 0.693."),
         "margin": ("Margin over training", "logits, chosen minus rejected", ""),
-        "accuracy": ("Accuracy over training", "share of labels", ""),
+        "accuracy": (
+            "Accuracy over training",
+            "share of labels",
+            "A margin of 0 counts as wrong: a new head, which scores everything 0, begins at 0 %.",
+        ),
     }
     figures = [
         _curves(name, axis, caption, curves, ["held out" if c.held_out else "training" for c in curves])

@@ -11,7 +11,7 @@ from rmjax.diagnostics import Scores
 from rmjax.report import figures
 from rmjax.report.model import Report
 from rmjax.report.numbers import Row, counted, plural
-from rmjax.report.words import label_name
+from rmjax.report.words import flipped, label_name
 
 
 def render(report: Report) -> str:
@@ -123,15 +123,8 @@ def choices(report: Report) -> tuple[tuple[str, str], ...]:
         rows.append(("End of the lens", f"differs from the margin by at most {summary.end_point_residual:.1e} of it"))
     if summary.swap:
         swap = summary.swap
-        kept = f"{plural(swap.kept, 'decision')} did not flip" if swap.kept else "every decision flipped"
-        if swap.undecided:
-            kept += f", {swap.undecided:,} had a margin of 0 up to rounding"
-        rows.append(
-            (
-                "Sides exchanged",
-                f"{plural(swap.comparisons, 'pair')} scored anew: {kept}; margins cancel to {swap.largest_sum:.1e}",
-            )
-        )
+        cancel = f"margins cancel to {swap.largest_sum:.1e}, where rounding explains {swap.rounding:.1e}"
+        rows.append(("Sides exchanged", f"{plural(swap.comparisons, 'pair')} scored anew: {flipped(swap)}; {cancel}"))
     return tuple(rows)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rmjax.diagnostics import Ceiling, Estimate, Scores, Summary
-from rmjax.report.numbers import Kind, interval, plural, written
+from rmjax.diagnostics.evaluation import SwapCheck
+from rmjax.report.numbers import Kind, counted, interval, plural, written
 
 
 def label_name(summary: Summary) -> str:
@@ -65,8 +66,9 @@ def _ceiling(summary: Summary) -> str:
     place = _place(summary.against_votes.accuracy, ceiling)
     bounds = f"{written(ceiling.lower, 'share', unit=False)} and {written(ceiling.upper, 'share')}"
     return (
-        f"Two annotators who both decide agree on {written(ceiling.agreement.value, 'share')} of the pairs, so the "
-        f"best possible accuracy against single votes lies between {bounds}. {place}"
+        f"Two annotators who both decide agree on {written(ceiling.agreement.value, 'share')} of the pairs "
+        f"({with_interval(ceiling.agreement, 'share')}), so the best possible accuracy against single votes lies "
+        f"between {bounds}. {place}"
     )
 
 
@@ -130,15 +132,35 @@ def _settling(summary: Summary) -> str:
 def _swap(summary: Summary) -> str:
     swap = summary.swap
     assert swap is not None
-    scored = plural(swap.comparisons, "comparison")
+    exchanged = f"xchanging the two sides of {plural(swap.comparisons, 'comparison')} and scoring anew"
     if swap.passed and swap.undecided == swap.comparisons:
-        return f"Exchanging the two sides of {scored} could flip nothing: every margin is 0 up to rounding."
+        return f"E{exchanged} could test nothing: {flipped(swap)}."
     if swap.passed:
-        still = f"; {swap.undecided:,} had a margin of 0 up to rounding" if swap.undecided else ""
-        return f"Exchanging the two sides of {scored} and scoring anew flipped every decision, as it must{still}."
-    kept = plural(swap.kept, "decision")
+        return f"E{exchanged} flips every decision, as it must: {flipped(swap)}."
     return (
-        f"Warning: exchanging the two sides of {scored} and scoring anew left {kept} as before and changed margins by "
-        f"up to {swap.largest_sum:.2g} logits. "
+        f"Warning: e{exchanged} did more than change the signs of margins: {flipped(swap)}, and margins that must "
+        f"cancel left up to {swap.largest_sum:.2g} logits, where rounding explains {swap.rounding:.2g}. "
         "The score depends on which side an answer stands on; do not use these numbers before that is understood."
     )
+
+
+def flipped(swap: SwapCheck) -> str:
+    """How many decisions flipped of those that could.
+
+    Args:
+        swap: the check.
+
+    Returns:
+        Text.
+
+    Example:
+        >>> flipped(SwapCheck(60, 1e-6, kept=0, undecided=7))
+        'all of 53 that could flip did, and 7 margins are 0 up to rounding'
+    """
+    tested = swap.comparisons - swap.undecided
+    zero = f"{plural(swap.undecided, 'margin')} {'is' if swap.undecided == 1 else 'are'} 0 up to rounding"
+    if tested == 0:
+        return zero
+    did = f"{counted(swap.kept)} of {counted(tested)} that could flip did not" if swap.kept else ""
+    did = did or f"all of {counted(tested)} that could flip did"
+    return f"{did}, and {zero}" if swap.undecided else did

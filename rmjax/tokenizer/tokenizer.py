@@ -162,7 +162,7 @@ class Tokenizer:
         return {t.content: i for i, t in sorted(self.backend.get_added_tokens_decoder().items()) if t.special}
 
     def fingerprint(self) -> str:
-        """SHA-256 over vocabulary, merges, splitting rules, special tokens and template.
+        """SHA-256 over vocabulary, merges, splitting rules, special tokens and template; the pad token is none of them.
 
         Guarantees: the same before and after `save` and `load_tokenizer`; what does not change ids or rendered text
         does not change it.
@@ -223,7 +223,8 @@ class Tokenizer:
         # What belongs to nobody's text: the file's version, padding, and BOS or EOS that `encode` does not add.
         for name in ("version", "truncation", "padding", "post_processor"):
             rules.pop(name, None)
-        parts = [rules, dict(self.special_tokens), self.chat_template, self.add_bos]
+        specials = {name: token for name, token in self.special_tokens.items() if name != "pad_token"}
+        parts = [rules, specials, self.chat_template, self.add_bos]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -128,6 +128,12 @@ def resolve(config: TrainConfig) -> TrainConfig:
                 {name: given},
                 f"Give a number from {least:g} to {most:g}.",
             )
+    if not 0 < config.data.held_out < 1:
+        raise DataError(
+            "the share that is held out lies between 0 and 1",
+            {"held_out": config.data.held_out},
+            "Say for example held_out=0.1: without a part that was not trained on, nothing can be measured.",
+        )
     rate, data = config.optimizer.learning_rate, config.data
     if rate is None:
         rate = _FROM_SCRATCH if config.model == "tiny" else PRETRAINED_RATE

@@ -31,6 +31,7 @@ from rmjax.train.scoring import make_score_fn, place, score_all
 from rmjax.train.setup import Prepared
 from rmjax.train.step import add, make_gradient_fn
 from rmjax.train.trainable import parse, split, whole
+from rmjax.train.whole_files import write_whole
 
 _FLOAT_OF = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 
@@ -110,7 +111,7 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
 
     Raises:
         CheckpointError: the directory holds a run of another configuration.
-        RMJaxError: a gradient was not finite; the last checkpoint stays.
+        RMJaxError: a gradient or a new parameter was not finite; the last checkpoint stays.
     """
     config, output = resolve(config), Path(config.output)
     claim(output, config)
@@ -159,8 +160,8 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
             step, hosts, readouts, norm = waiting.pop()
             if not np.isfinite(float(norm)):
                 raise RMJaxError(
-                    "the gradient is not finite",
-                    {"step": step.number, "epoch": step.epoch, "gradient_norm": float(norm)},
+                    "the gradient, or a parameter that it leads to, is not finite",
+                    {"step": step.number, "epoch": step.epoch, "loss": float(sum(r.loss_sum for r in readouts))},
                     f"The step changed nothing; the last checkpoint is {checkpoints.latest or 'the start'}. Lower the "
                     "learning rate and give another output directory.",
                 )
@@ -263,14 +264,14 @@ def claim(output: Path, config: TrainConfig) -> None:
                 "Restore the file, or give another output directory.",
             )
         output.mkdir(parents=True, exist_ok=True)
-        path.write_text(to_json(config))
+        write_whole(path, to_json(config))
         return
     found, wanted = (_essence(c) for c in (load_config(output), config))
     if found == wanted:
         return
     if not begun:
         (output / "contract.json").unlink(missing_ok=True)
-        path.write_text(to_json(config))
+        write_whole(path, to_json(config))
     else:
         a, b = _options(dataclasses.asdict(found)), _options(dataclasses.asdict(wanted))
         differing = {name: f"{a[name]!r}, now {b[name]!r}" for name in a if a[name] != b[name]}
@@ -287,6 +288,11 @@ def _essence(config: TrainConfig) -> TrainConfig:
     plain = TrainConfig()
     told = {name: getattr(plain, name) for name in ("output", "log_every", "keep_checkpoints")}
     return dataclasses.replace(config, data=data, **told)
+
+
+def same_file(one: str, other: str) -> bool:
+    """Whether two spellings name one file of preferences, or both the synthetic world."""
+    return _resolved(one) == _resolved(other)
 
 
 def _resolved(path: str | None) -> str | None:

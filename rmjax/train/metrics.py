@@ -11,8 +11,10 @@ import numpy as np
 
 from rmjax.comparisons import Comparisons, Ties
 from rmjax.diagnostics.metrics import Targets, accuracy_terms, likelihood_terms, margin_terms
+from rmjax.diagnostics.summary import as_json
 from rmjax.errors import CheckpointError
 from rmjax.train.step import StepReadout
+from rmjax.train.whole_files import write_whole
 
 # Levels have a constant per prompt that nothing fixes: they stand in the file and no curve is drawn of them.
 _LEVELS = ("min_reward", "mean_reward", "max_reward")
@@ -83,15 +85,13 @@ class MetricsLog:
 
         self._path = Path(directory) / "metrics.jsonl"
         kept = [row for row in read_metrics(directory) if row["step"] <= after]
-        partial = self._path.with_suffix(".partial")
-        partial.write_text("".join(json.dumps(row) + "\n" for row in kept))
-        partial.replace(self._path)
+        write_whole(self._path, (json.dumps(as_json(row), allow_nan=False) + "\n" for row in kept))
         self._file = self._path.open("a")
         self._board = SummaryWriter(str(Path(directory) / "tensorboard"), purge_step=after + 1)
 
     def write(self, row: dict[str, Any]) -> None:
-        """Add one row; it has a `step`."""
-        self._file.write(json.dumps(row) + "\n")
+        """Add one row; it has a `step`. What is not finite is null in the file: JSON has no word for it."""
+        self._file.write(json.dumps(as_json(row), allow_nan=False) + "\n")
         self._file.flush()
         for name, value in row.items():
             if isinstance(value, float) and name not in _LEVELS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +21,25 @@ from rmjax.train.config import load as load_config
 from rmjax.train.loop import restore
 from rmjax.train.setup import Prepared, model_fingerprint, open_model
 from rmjax.train.trainable import parse, split
+from rmjax.train.whole_files import write_whole
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A trained model with how it reads text. `config` is None for a model that was not trained here."""
+    """A model with how it reads text, as far as its files say."""
 
     model: RewardModel
-    contract: TextContract
-    config: TrainConfig | None
+    contract: TextContract | None  # None for a model from elsewhere
+    config: TrainConfig | None  # None for a model that was exported or comes from elsewhere
     format: str | None = None  # of the file that it was trained on
 
 
+EXPORTED = "rmjax.json"  # beside the files of an exported model: what they cannot say
+
+
 def is_run(path: str | Path) -> bool:
-    """Whether a path holds a run, and not a model of the ecosystem."""
-    return (Path(path) / "contract.json").exists()
+    """Whether a path holds a run, or what is left of one, and not a model of the ecosystem."""
+    return any((Path(path) / name).exists() for name in ("contract.json", "checkpoints"))
 
 
 def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig) -> None:
@@ -67,9 +72,9 @@ def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig
                 "Restore the file, or start a new run in another directory.",
             )
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(now, indent=2) + "\n")
+        write_whole(path, json.dumps(now, indent=2) + "\n")
         return
-    stored = _stored(path)
+    stored = _stored(path, _STARTED_FROM)
     for name, what in _STARTED_FROM.items():
         _same(path, what, stored[name], now[name])
 
@@ -88,17 +93,18 @@ def open_run(path: str | Path) -> Run:
         path: the directory of a run, or a model by name.
 
     Returns:
-        The model with the contract that it was trained under; the default contract for a model from elsewhere.
+        The model with the contract that it was trained under, which a model from elsewhere does not tell.
 
     Raises:
         CheckpointError: there is no complete checkpoint, or the tokenizer is not the one of the training.
     """
     if not is_run(path):
-        return Run(open_model(str(path), seed=0), TextContract(), None)
+        model, beside = open_model(str(path), seed=0), Path(path) / EXPORTED
+        said = _stored(beside) if beside.exists() else {"contract": None, "format": None}
+        return Run(model, said["contract"], None, said["format"])
     config = load_config(path)
-    model = open_model(config.model, config.seed)
-    stored = _stored(Path(path) / "contract.json")
-    contract = TextContract(**stored["contract"])
+    stored = _stored(Path(path) / "contract.json", _STARTED_FROM)
+    model, contract = open_model(config.model, config.seed), stored["contract"]
     now = {
         "fingerprint": fingerprint(contract, model.tokenizer),
         "frozen": frozen_fingerprint(model, contract, config),
@@ -144,16 +150,17 @@ def data_fingerprint(*layouts: Layout) -> str:
     return digest.hexdigest()[:16]
 
 
-def _stored(path: Path) -> dict[str, Any]:
-    """What `save_contract` wrote."""
+def _stored(path: Path, more: Iterable[str] = ()) -> dict[str, Any]:
+    """A contract with the format of the training file, and more that was written beside it."""
     try:
         stored = json.loads(path.read_text())
-        return {name: stored[name] for name in ("contract", "format", *_STARTED_FROM)}
-    except (ValueError, KeyError, TypeError) as error:
+        stored["contract"] = TextContract(**stored["contract"])
+        return {name: stored[name] for name in ("contract", "format", *more)}
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            "the contract of the run cannot be read",
+            "the contract from text to score cannot be read",
             {"file": str(path), "problem": repr(error)},
-            "Restore the file, or train the run anew in another directory.",
+            "Restore the file, or make its directory anew: train again, or export again.",
         ) from error
 
 

@@ -3,40 +3,49 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from rmjax.data.dataset import PreferenceData
 from rmjax.errors import DataError, GaugeError
 from rmjax.train.scoring import Scored
+from rmjax.train.whole_files import write_whole
 
 
-def write_scores(path: str | Path, data: PreferenceData, scored: Scored) -> int:
+def write_scores(path: str | Path, data: PreferenceData, scored: Scored, lost: np.ndarray | None = None) -> int:
     """One JSON line per comparison: its row in the file, both scores, their margin, and the fingerprint.
+
+    Where a limit cut the beginning of the prompt, `prompt_tokens_cut` says how much of it no score has seen.
 
     Args:
         path: of the file; an existing one is replaced when the new one is complete.
         data: the judged pairs.
         scored: their scores.
+        lost: tokens that were cut from the prompt of every response, [N]; none if absent.
 
     Returns:
         How many lines were written.
     """
     c = data.comparisons
     margins = scored.margins(c)
-    partial = Path(f"{path}.partial")
-    with partial.open("w") as file:
+    cut = np.zeros(c.num_responses, np.int64) if lost is None else lost
+
+    def lines() -> Iterator[str]:
         for row, first, second, margin in zip(data.rows, c.first, c.second, margins, strict=True):
             line = {
                 "row": int(row),
                 "first": float(scored.scores[first]),
                 "second": float(scored.scores[second]),
                 "margin": float(margin),
+                "prompt_tokens_cut": int(cut[first]),
                 "fingerprint": scored.fingerprint,
             }
-            file.write(json.dumps(line) + "\n")
-    partial.replace(path)
+            yield json.dumps(line, allow_nan=False) + "\n"
+
+    write_whole(path, lines())
     return len(margins)
 
 

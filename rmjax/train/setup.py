@@ -14,7 +14,7 @@ import numpy as np
 from rmjax.comparisons import check_ties
 from rmjax.data import synthetic
 from rmjax.data.buckets import Layout, PackSpec
-from rmjax.data.contract import TextContract
+from rmjax.data.contract import TextContract, fingerprint
 from rmjax.data.dataset import PreferenceData, subset
 from rmjax.data.formats import read
 from rmjax.data.packing import make_layout
@@ -166,7 +166,9 @@ def lay_out(tokenised: TokenisedData, packing: PackSpec, mesh: MeshShape) -> Lay
 def model_fingerprint(model: RewardModel, contract: TextContract) -> str:
     """A name for the function from text to score: scores under two of them are not on one scale.
 
-    The dtype of matmuls is no part of it: it moves scores by rounding and leaves their scale.
+    The dtype of matmuls is no part of it: it moves scores by rounding and leaves their scale. How much of a long
+    prompt is cut depends on the longest answer to it in the file, so that scores of one text in two files are of one
+    function only where as many of its tokens were cut.
 
     Args:
         model: parameters, configuration and tokenizer.
@@ -181,7 +183,7 @@ def model_fingerprint(model: RewardModel, contract: TextContract) -> str:
         False
     """
     digest = hashlib.sha256()
-    words: list[Any] = [dataclasses.asdict(model.config), dataclasses.asdict(contract), model.tokenizer.fingerprint()]
+    words: list[Any] = [dataclasses.asdict(model.config), fingerprint(contract, model.tokenizer)]
     digest.update(json.dumps(words, sort_keys=True).encode())
     for path, leaf in jax.tree_util.tree_flatten_with_path(model.params)[0]:
         digest.update(jax.tree_util.keystr(path).encode())

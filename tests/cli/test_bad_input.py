@@ -78,6 +78,31 @@ def test_ties_without_a_policy_are_counted_and_refused(tmp_path, capsys):
     assert "--data.ties drop" in said
 
 
+@pytest.mark.parametrize("share", ["0", "1", "1.5", "-0.1", "nan"])
+def test_a_share_to_hold_out_that_is_none_is_refused(share, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--output", str(tmp_path / "run"), "--data.held-out", share])
+    assert "--data.held-out 0.1" in " ".join(capsys.readouterr().err.split())
+
+
+def test_columns_of_other_names_are_a_matter_of_options(tmp_path, capsys):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(lines({"question": "2 + 2?", "good": "4", "bad": "5"}))
+    for verb, option in (("train", "--data.fields.*"), ("inspect", "--fields.*")):
+        where = ["--data.path", str(path)] if verb == "train" else [str(path), "--model", "tiny"]
+        with pytest.raises(SystemExit):
+            main([verb, *where])
+        assert f"give {option}" in " ".join(capsys.readouterr().err.split())
+
+
+def test_prompts_that_all_share_a_source_cannot_be_split(tmp_path, capsys):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(lines(*(GOOD | {"prompt": f"Say {k}.", "topic": "one"} for k in range(9))))
+    with pytest.raises(SystemExit):
+        main(["train", "--data.path", str(path), "--output", str(tmp_path / "run"), "--data.fields.source", "topic"])
+    assert "another source" in " ".join(capsys.readouterr().err.split())
+
+
 def test_an_unknown_model_is_refused_with_what_there_is(capsys):
     with pytest.raises(SystemExit):
         main(["inspect", "synthetic", "--model", "no-such-model"])

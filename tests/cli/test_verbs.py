@@ -12,9 +12,10 @@ from rmjax.errors import GaugeError
 from rmjax.head import Head
 from rmjax.models.load import load
 from rmjax.models.save import save
-from rmjax.train import join_scores, open_run
+from rmjax.train import fit, join_scores, open_run
 from rmjax.train.metrics import read_metrics
 from rmjax.train.setup import open_model
+from tests.train.small_runs import small_run, write_votes
 
 VERBS = ("train", "eval", "score", "inspect", "export", "doctor")
 
@@ -140,6 +141,37 @@ def test_export_is_opened_again_with_the_same_parameters(trained, tmp_path):
     back = load(tmp_path / "model")
     for a, b in zip(jax.tree.leaves(back.params), jax.tree.leaves(open_run(trained).model.params), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_an_export_scores_as_the_run_does_under_the_same_fingerprint(pairs, tmp_path):
+    """Also where the text is read otherwise than by default."""
+    flags = ["--text.add-eos", "False", "--text.separator", " => ", "--text.max-length", "200"]
+    main(["train", "--output", str(tmp_path / "run"), "--max-steps", "1", *flags])
+    main(["export", str(tmp_path / "run"), str(tmp_path / "model")])
+    files = []
+    for model in ("run", "model"):
+        files.append(tmp_path / f"{model}.jsonl")
+        main(["score", str(pairs), "--model", str(tmp_path / model), "--output", str(files[-1])])
+    one, other = (join_scores([file]) for file in files)
+    assert one == other
+    main(["export", str(tmp_path / "model"), str(tmp_path / "again")])
+    assert open_run(tmp_path / "again").contract == open_run(tmp_path / "run").contract
+
+
+def test_a_model_that_has_a_contract_is_not_read_under_another(trained, pairs, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["score", str(pairs), "--model", str(trained), "--text.max-length", "77"])
+    assert stopped.value.code == 2
+    assert "--text" in capsys.readouterr().err
+
+
+def test_evaluating_on_the_training_file_is_said(tmp_path, capsys):
+    file = write_votes(tmp_path / "votes.jsonl")
+    fit(small_run(tmp_path / "run", file, max_steps=1))
+    capsys.readouterr()
+    main(["eval", str(file), "--model", str(tmp_path / "run"), "--output", str(tmp_path)])
+    assert "seen in training" in " ".join(capsys.readouterr().out.split())
+    assert "Seen in training" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize("verb", VERBS)

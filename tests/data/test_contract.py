@@ -9,6 +9,7 @@ from token_worlds import Letters, preferences
 
 from rmjax.data.contract import TextContract, fingerprint, render, resolve
 from rmjax.errors import DataError
+from rmjax.tokenizer import ByteTokenizer
 
 CHAT = Letters(chat_template="<s>")
 PLAIN = Letters()
@@ -46,6 +47,19 @@ def test_what_is_resolved_stays_whatever_file_comes_next(contract, data, other):
 )
 def test_auto_takes_the_template_where_there_is_one_and_a_prompt(data, tokenizer, template):
     assert resolve(TextContract(), data, tokenizer).template == template
+
+
+def test_a_limit_of_no_token_is_refused():
+    with pytest.raises(DataError, match="max_length"):
+        resolve(TextContract(max_length=0), STRINGS, PLAIN)
+
+
+def test_the_pad_token_is_part_of_the_contract_only_where_it_says_what_is_scored():
+    padded = ByteTokenizer()
+    padded = dataclasses.replace(padded, special_tokens={**padded.special_tokens, "pad_token": "<|bos|>"})
+    for rule in ("last", "hf"):
+        contract = resolve(TextContract(score_token=rule), STRINGS, padded)
+        assert (fingerprint(contract, padded) == fingerprint(contract, ByteTokenizer())) == (rule == "last")
 
 
 def test_the_texts_that_come_out():

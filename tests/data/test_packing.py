@@ -150,8 +150,8 @@ def test_groups_of_uneven_size_take_few_shapes():
 
 
 def test_a_text_longer_than_every_row_is_refused_by_row():
-    world = from_ids([[[3, 4], [3, 5]], [[3] * 30, [4]]], [(0, 0, 1), (1, 0, 1)])
-    with pytest.raises(DataError, match="row=2, tokens=30"):
+    world = from_ids([[[3, 4], [3, 5]], [[4], [3] * 30, [5]]], [(0, 0, 1), (1, 0, 2), (1, 1, 2)])
+    with pytest.raises(DataError, match="row=3, tokens=30"):
         make_layout(world, PackSpec(lengths=(8, 16)))
 
 

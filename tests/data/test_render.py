@@ -33,6 +33,11 @@ def printed(audited, more=()):
     return shown.get()
 
 
+def test_a_share_of_nothing_is_none():
+    silent = audit(dataclasses.replace(DATA, gold=np.array([0], np.int8)))
+    assert dict(lines(silent))["the longer answer wins"].endswith("none against gold (characters)")
+
+
 def test_all_counts_are_told():
     told = dict(lines(audit(DATA)))
     assert told["rows"] == "3"

@@ -50,6 +50,7 @@ def test_answers_stay_whole_and_prompts_lose_their_beginning_alike(world, limit)
             np.testing.assert_array_equal(text[len(text) - len(flat[n]) :], flat[n])
             assert not begins_with_bos[p] or text[0] == BOS
         lost = {len(ids[n]) - len(text) for n, text in zip(sides, texts)}
+        assert lost == {int(result.lost[n]) for n in sides}
         assert len(lost) == 1
         assert shared_prefix(texts) == shared_prefix([ids[n] for n in sides]) - lost.pop()
         assert not np.array_equal(*texts)

@@ -94,13 +94,13 @@ def test_choices_are_stated():
     assert f"{ties:.0f}; left out of every metric" in whole
     assert "every vote counts as one" in whole
     assert "clustered by prompt; 12 clusters" in whole
-    assert "60 pairs scored anew: every decision flipped" in whole
+    assert "60 pairs scored anew: all of 60 that could flip did; margins cancel to 1.0e-06" in whole
     assert "held out by prompt" in whole
     assert "as it stands" in whole
     selected = " ".join(parsed(PAGES["selected"]).words)
     assert "counted as half a vote for either side" in selected
     assert "every prompt counts as one" in selected
-    assert "7 decisions did not flip" in " ".join(parsed(PAGES["swap failed"]).words)
+    assert "7 of 60 that could flip did not" in " ".join(parsed(PAGES["swap failed"]).words)
     per_pair = render(build_report(evaluation(unit="comparison")))
     assert "every pair counts as one" in per_pair
 

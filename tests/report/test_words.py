@@ -102,18 +102,19 @@ def test_labels_are_called_what_they_are():
 
 def test_a_swap_that_could_flip_nothing_says_so():
     said = [sentences(summarise(evaluation(swap=SwapCheck(60, 1e-6, 0, undecided=n))))[-1] for n in (0, 7, 60)]
-    assert said[0].endswith("flipped every decision, as it must.")
-    assert said[1].endswith("as it must; 7 had a margin of 0 up to rounding.")
-    assert said[2].endswith("could flip nothing: every margin is 0 up to rounding.")
+    assert said[0].endswith("flips every decision, as it must: all of 60 that could flip did.")
+    assert said[1].endswith("all of 53 that could flip did, and 7 margins are 0 up to rounding.")
+    assert said[2].endswith("could test nothing: 60 margins are 0 up to rounding.")
 
 
 def test_a_failed_swap_comes_first_and_a_passed_one_last():
     passed, failed = (sentences(summarise(evaluation(swap=SwapCheck(60, 1e-6, kept)))) for kept in (0, 7))
-    assert "flipped every decision" in passed[-1]
+    assert "flips every decision" in passed[-1]
     assert failed[0].startswith("Warning")
-    assert "7 decisions" in failed[0]
+    assert "7 of 60 that could flip did not" in failed[0]
     sided = sentences(summarise(evaluation(swap=SwapCheck(60, 0.5, 0))))[0]
-    assert "changed margins by up to 0.5 logits" in sided
+    assert "all of 60 that could flip did, and margins that must cancel left up to 0.5 logits" in sided
+    assert "rounding explains 0.001" in sided
 
 
 def test_settling_is_said_where_there_is_a_layer():

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -13,7 +14,7 @@ from rmjax.data.packing import make_layout
 from rmjax.data.tokenise import tokenise
 from rmjax.errors import CheckpointError
 from rmjax.head import Head
-from rmjax.train.evaluation import score_swapped, whole_prompts
+from rmjax.train.evaluation import rounding, score_swapped, whole_prompts
 from rmjax.train.scoring import make_score_fn, score_all
 from rmjax.train.setup import open_model
 
@@ -35,7 +36,9 @@ def scored(tmp_path_factory):
 
 def check(scored, score_fn):
     model, layout = scored
-    return score_swapped(model, layout, score_all(model.params, layout, score_fn), score_fn, rounding=1e-3)
+    return score_swapped(
+        model, layout, score_all(model.params, layout, score_fn), score_fn, rounding=rounding(model, jnp.float32)
+    )
 
 
 def test_a_model_passes(scored):
@@ -48,6 +51,18 @@ def test_a_score_that_knows_the_order_of_two_answers_does_not_pass(scored):
     score_fn = make_score_fn(scored[0].config)
     found = check(scored, lambda params, batch: score_fn(params, batch) + 0.1 * batch.score_index[None].astype(float))
     assert not found.passed
+
+
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
+def test_the_check_is_as_sharp_for_a_small_head_as_for_a_large_one(scored, size):
+    model, layout = scored
+    head = Head(size * model.params.head.weight)
+    grown = dataclasses.replace(model, params=dataclasses.replace(model.params, head=head)), layout
+    score_fn = make_score_fn(model.config)
+    found = check(grown, score_fn)
+    assert (found.passed, found.undecided) == (True, 0)
+    sided = lambda params, batch: score_fn(params, batch) + 1e-2 * size * batch.score_index[None].astype(float)  # noqa: E731
+    assert not check(grown, sided).passed
 
 
 def test_a_prompt_that_is_cut_for_its_longest_answer_passes(scored, tmp_path):

@@ -94,6 +94,24 @@ def test_a_damaged_file_is_named(name, copied):
         open_run(config.output)
 
 
+@pytest.mark.parametrize("change", [{"future": 1}, {"max_length": None}])
+def test_a_contract_of_another_version_is_named(change, copied):
+    config, folder = copied
+    path = folder / "run" / "contract.json"
+    stored = json.loads(path.read_text())
+    stored["contract"] = stored["contract"] | change if "future" in change else None
+    path.write_text(json.dumps(stored))
+    with pytest.raises(CheckpointError, match=r"contract\.json"):
+        open_run(config.output)
+
+
+def test_what_is_left_of_a_run_is_called_a_run(copied):
+    config, folder = copied
+    (folder / "run" / "contract.json").unlink()
+    with pytest.raises(CheckpointError, match=r"contract\.json"):
+        open_run(config.output)
+
+
 def test_a_directory_without_results_is_free_for_another_configuration(tmp_path):
     file = write_votes(tmp_path / "votes.jsonl")
     (tmp_path / "run").mkdir()

@@ -22,10 +22,10 @@ def scored(fingerprint):
 
 
 def test_every_comparison_has_its_row_its_margin_and_the_fingerprint(tmp_path):
-    assert write_scores(tmp_path / "s.jsonl", DATA, scored("one")) == 2
+    assert write_scores(tmp_path / "s.jsonl", DATA, scored("one"), lost=np.array([0, 0, 3, 3])) == 2
     assert join_scores([tmp_path / "s.jsonl"]) == [
-        {"row": 4, "first": 1.0, "second": 0.25, "margin": 0.75, "fingerprint": "one"},
-        {"row": 9, "first": -3.0, "second": 2.0, "margin": -5.0, "fingerprint": "one"},
+        {"row": 4, "first": 1.0, "second": 0.25, "margin": 0.75, "prompt_tokens_cut": 0, "fingerprint": "one"},
+        {"row": 9, "first": -3.0, "second": 2.0, "margin": -5.0, "prompt_tokens_cut": 3, "fingerprint": "one"},
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
 

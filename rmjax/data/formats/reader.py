@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from rmjax.data.dataset import PreferenceData, plain
+from rmjax.data.dataset import PreferenceData, is_empty, plain
 from rmjax.data.formats.assemble import Row, assemble
 from rmjax.data.formats.ballots import ballot
 from rmjax.data.formats.fields import BadRow, Fields, Judgement, shown
 from rmjax.data.formats.files import rows
 from rmjax.data.formats.pairs import pair
-from rmjax.data.formats.texts import Texts, column, identifier, is_empty, read_texts, record
+from rmjax.data.formats.texts import Texts, column, identifier, read_texts, record
 from rmjax.errors import DataError
 
 IDENTICAL = "identical answers"
@@ -101,7 +101,8 @@ def read(
     if not understood:
         raise DataError(
             "no row of the file can be used",
-            {"file": path} | {reason: len(numbers) for reason, numbers in left_out.items()},
+            {"file": path}
+            | {reason: f"{len(numbers)}, the first in row {numbers[0]}" for reason, numbers in left_out.items()},
             "Mend the rows, or name the columns with Fields(...).",
         )
     dropped = {reason: tuple(numbers) for reason, numbers in left_out.items()}

@@ -141,8 +141,3 @@ def same_kind(stated: Text, first: Text, second: Text) -> tuple[Text, Text, Text
         stated = (("user", stated),) if isinstance(stated, str) else stated
         first, second = ((("assistant", x),) if isinstance(x, str) else x for x in (first, second))
     return stated, first, second
-
-
-def is_empty(value: Text) -> bool:
-    """Whether a text says nothing: no character but white space."""
-    return not value.strip() if isinstance(value, str) else not any(content.strip() for _, content in value)
