@@ -8,7 +8,8 @@ from rmjax.cli import show
 from rmjax.cli.outputs import check_directory
 from rmjax.errors import RMJaxError
 from rmjax.train.export import export as write
-from rmjax.train.run import is_run, open_run
+from rmjax.train.run import open_run
+from rmjax.train.stored import is_run
 
 
 def export(model: tyro.conf.Positional[str], directory: tyro.conf.Positional[str], *, json: bool = False) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rmjax.data.contract import TextContract
 from rmjax.models.save import save
-from rmjax.train.run import EXPORTED, Run
+from rmjax.train.run import Run
+from rmjax.train.stored import EXPORTED
 from rmjax.train.whole_files import write_whole
 
 

@@ -30,6 +30,7 @@ from rmjax.train.optimizer import make_optimizer, schedule, update
 from rmjax.train.scoring import make_score_fn, place, score_all
 from rmjax.train.setup import Prepared
 from rmjax.train.step import add, make_gradient_fn
+from rmjax.train.stored import RUN
 from rmjax.train.trainable import parse, split, whole
 from rmjax.train.whole_files import write_whole
 
@@ -270,7 +271,7 @@ def claim(output: Path, config: TrainConfig) -> None:
     if found == wanted:
         return
     if not begun:
-        (output / "contract.json").unlink(missing_ok=True)
+        (output / RUN).unlink(missing_ok=True)
         write_whole(path, to_json(config))
     else:
         a, b = _options(dataclasses.asdict(found)), _options(dataclasses.asdict(wanted))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -20,6 +18,7 @@ from rmjax.train.config import TrainConfig
 from rmjax.train.config import load as load_config
 from rmjax.train.loop import restore
 from rmjax.train.setup import Prepared, model_fingerprint, open_model
+from rmjax.train.stored import RUN, exported, is_run, stored
 from rmjax.train.trainable import parse, split
 from rmjax.train.whole_files import write_whole
 
@@ -32,14 +31,6 @@ class Run:
     contract: TextContract | None  # None for a model from elsewhere
     config: TrainConfig | None  # None for a model that was exported or comes from elsewhere
     format: str | None = None  # of the file that it was trained on
-
-
-EXPORTED = "rmjax.json"  # beside the files of an exported model: what they cannot say
-
-
-def is_run(path: str | Path) -> bool:
-    """Whether a path holds a run, or what is left of one, and not a model of the ecosystem."""
-    return any((Path(path) / name).exists() for name in ("contract.json", "checkpoints"))
 
 
 def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig) -> None:
@@ -56,7 +47,7 @@ def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig
     Raises:
         CheckpointError: the run was started with another tokenizer, template, limit, file or model.
     """
-    path, tokenised = Path(directory) / "contract.json", prepared.train.tokenised
+    path, tokenised = Path(directory) / RUN, prepared.train.tokenised
     now = {
         "contract": dataclasses.asdict(tokenised.contract),
         "fingerprint": tokenised.fingerprint,
@@ -74,9 +65,9 @@ def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(now, indent=2) + "\n")
         return
-    stored = _stored(path, _STARTED_FROM)
+    then = stored(path, _STARTED_FROM)
     for name, what in _STARTED_FROM.items():
-        _same(path, what, stored[name], now[name])
+        _same(path, what, then[name], now[name])
 
 
 _STARTED_FROM = {
@@ -99,21 +90,20 @@ def open_run(path: str | Path) -> Run:
         CheckpointError: there is no complete checkpoint, or the tokenizer is not the one of the training.
     """
     if not is_run(path):
-        model, beside = open_model(str(path), seed=0), Path(path) / EXPORTED
-        said = _stored(beside) if beside.exists() else {"contract": None, "format": None}
-        return Run(model, said["contract"], None, said["format"])
+        said = exported(path)
+        return Run(open_model(str(path), seed=0), said["contract"], None, said["format"])
     config = load_config(path)
-    stored = _stored(Path(path) / "contract.json", _STARTED_FROM)
-    model, contract = open_model(config.model, config.seed), stored["contract"]
+    then = stored(Path(path) / RUN, _STARTED_FROM)
+    model, contract = open_model(config.model, config.seed), then["contract"]
     now = {
         "fingerprint": fingerprint(contract, model.tokenizer),
         "frozen": frozen_fingerprint(model, contract, config),
     }
     for name, value in now.items():
-        _same(Path(path), _STARTED_FROM[name], stored[name], value)
+        _same(Path(path), _STARTED_FROM[name], then[name], value)
     trained = restore(path, model, config)
     source = dataclasses.replace(trained.report, source=f"{path} (from {config.model})", head="trained")
-    return Run(dataclasses.replace(trained, report=source), contract, config, stored["format"])
+    return Run(dataclasses.replace(trained, report=source), contract, config, then["format"])
 
 
 def frozen_fingerprint(model: RewardModel, contract: TextContract, config: TrainConfig) -> str:
@@ -148,20 +138,6 @@ def data_fingerprint(*layouts: Layout) -> str:
         for array in arrays:
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]
-
-
-def _stored(path: Path, more: Iterable[str] = ()) -> dict[str, Any]:
-    """A contract with the format of the training file, and more that was written beside it."""
-    try:
-        stored = json.loads(path.read_text())
-        stored["contract"] = TextContract(**stored["contract"])
-        return {name: stored[name] for name in ("contract", "format", *more)}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(
-            "the contract from text to score cannot be read",
-            {"file": str(path), "problem": repr(error)},
-            "Restore the file, or make its directory anew: train again, or export again.",
-        ) from error
 
 
 def _same(path: Path, what: str, then: str, now: str) -> None:

@@ -20,7 +20,7 @@ from rmjax.data.formats import read
 from rmjax.data.packing import make_layout
 from rmjax.data.split import Split, split
 from rmjax.data.tokenise import TokenisedData, tokenise
-from rmjax.errors import DataError
+from rmjax.errors import CheckpointError, DataError
 from rmjax.models.config import ModelConfig
 from rmjax.models.forward import check_remat
 from rmjax.models.load import RewardModel, load
@@ -29,6 +29,7 @@ from rmjax.models.weights import LoadReport
 from rmjax.sharding import MeshShape, make_mesh
 from rmjax.tokenizer import ByteTokenizer
 from rmjax.train.config import ReadConfig, TrainConfig, resolve
+from rmjax.train.stored import exported, is_run
 from rmjax.train.trainable import parse
 
 # The demo's trunk: large enough to learn most of the synthetic world in about a minute on 2 cores.
@@ -65,6 +66,9 @@ def open_model(name: str, seed: int) -> RewardModel:
     Returns:
         The model.
 
+    Raises:
+        CheckpointError: there is no such model, or it is a run.
+
     Example:
         >>> open_model("tiny", seed=0).config.num_layers
         2
@@ -72,6 +76,12 @@ def open_model(name: str, seed: int) -> RewardModel:
     if name == "tiny":
         report = LoadReport(source=name, format="from scratch", head="new head", num_tensors=0, ignored=(), stored={})
         return RewardModel(TINY, init(jax.random.key(seed), TINY), ByteTokenizer(), report)
+    if is_run(name):
+        raise CheckpointError(
+            "a run is no model to start from",
+            {"directory": name},
+            f"Write it as one with `rmjax export {name} DIRECTORY`, and give that directory.",
+        )
     return load(name)
 
 
@@ -123,6 +133,9 @@ def prepare(config: TrainConfig) -> Prepared:
     check_ties(data.comparisons, config.data.ties, rows=data.rows)
     model = open_model(config.model, config.seed)
     parse(config.trainable, model.config.num_layers)
+    contract = config.text
+    if contract == TextContract():  # nothing was asked for: a model that was trained here goes on as it read text
+        contract = exported(config.model)["contract"] or contract
     parts = split(data, {"train": 1 - config.data.held_out, "held_out": config.data.held_out}, config.data.split_seed)
     layouts = {}
     for name, part in parts.parts.items():
@@ -133,7 +146,7 @@ def prepare(config: TrainConfig) -> Prepared:
                 {"comparisons": part.num_comparisons, "ties": config.data.ties},
                 'Look at the file with `rmjax inspect`; if all votes are ties, only ties="half" counts them.',
             )
-        tokenised = tokenise(heard, model.tokenizer, config.text, on_empty_answer=config.data.on_empty_answer)
+        tokenised = tokenise(heard, model.tokenizer, contract, on_empty_answer=config.data.on_empty_answer)
         layout = lay_out(weigh(tokenised, config.data), config.packing, config.mesh)
         if silent := part.num_comparisons - heard.num_comparisons:
             note = f"{silent:,} comparisons of training have no vote that counts and are left out"

@@ -7,11 +7,13 @@ import shutil
 import jax
 import pytest
 
+from rmjax.data.contract import TextContract
 from rmjax.errors import CheckpointError
 from rmjax.head import Head
 from rmjax.models.save import save
 from rmjax.train import fit, open_run
 from rmjax.train.config import resolve, to_json
+from rmjax.train.export import export
 from rmjax.train.setup import open_model
 from tests.train.small_runs import small_run, write_votes
 
@@ -55,6 +57,20 @@ def test_a_finished_run_opens_with_a_trained_head_and_its_format(copied):
     assert run.model.report.head == "trained"
     assert run.format == "a, b and counts of votes"
     assert fit(copied[0]).resumed_from == 2
+
+
+def test_training_goes_on_from_an_export_and_not_from_a_run(copied, tmp_path):
+    config, _ = copied
+    further = dataclasses.replace(config, output=str(tmp_path / "further"), text=TextContract(), max_steps=1)
+    with pytest.raises(CheckpointError, match="rmjax export"):
+        fit(dataclasses.replace(further, model=config.output))
+    run = open_run(config.output)
+    export(tmp_path / "exported", run)
+    fit(dataclasses.replace(further, model=str(tmp_path / "exported")))
+    assert open_run(tmp_path / "further").contract == run.contract
+    other = dataclasses.replace(further, output=str(tmp_path / "other"), text=TextContract(max_length=50))
+    fit(dataclasses.replace(other, model=str(tmp_path / "exported")))
+    assert open_run(tmp_path / "other").contract.max_length == 50
 
 
 def test_data_that_were_replaced_are_refused(copied):
