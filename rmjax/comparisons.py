@@ -76,7 +76,7 @@ class Comparisons:
             >>> Comparisons.from_pairs([0], [1], prompt=[0, 0]).wins_first
             array([1.], dtype=float32)
         """
-        chosen = np.asarray(chosen)
+        chosen, rejected = _whole("chosen", chosen), _whole("rejected", rejected)
         return cls.from_votes(chosen, rejected, np.ones(chosen.shape), np.zeros(chosen.shape), prompt, **optional)
 
     @classmethod
@@ -215,10 +215,14 @@ class Comparisons:
         Returns:
             Votes, float64 [E]; 0 where a comparison says nothing.
 
+        Raises:
+            DataError: `ties` is no policy.
+
         Example:
             >>> Comparisons.from_votes([0, 0], [1, 1], [2, 0], [1, 0], prompt=[0, 0], ties=[0, 3]).counted("drop")
             array([3., 0.])
         """
+        _one_of("ties", ties, (None, *get_args(Ties)))
         votes = np.asarray(self.wins_first, np.float64) + np.asarray(self.wins_second, np.float64)
         if ties == "half":
             votes = votes + np.asarray(self.ties, np.float64)
@@ -239,7 +243,7 @@ class Comparisons:
             Comparisons with another `weight`; padding stays padding.
 
         Raises:
-            DataError: the unit is none of the three.
+            DataError: the unit is none of the three, or `ties` is no policy.
 
         Example:
             >>> votes = Comparisons.from_votes([0], [1], [3], [1], prompt=[0, 0])
@@ -318,7 +322,7 @@ class Rankings:
             The masked arrays.
 
         Raises:
-            DataError: a response stands twice in one ranking.
+            DataError: a response stands twice in one ranking, or an index is no whole number.
 
         Example:
             >>> Rankings.from_lists([[1, 0]], prompt=[0, 0]).items
@@ -335,9 +339,9 @@ class Rankings:
         items = np.zeros((len(rankings), width), np.int32)
         mask = np.zeros((len(rankings), width), bool)
         for row, ranking in enumerate(rankings):
-            items[row, : len(ranking)] = ranking
+            items[row, : len(ranking)] = _whole("ranking", ranking)
             mask[row, : len(ranking)] = True
-        return cls(items, mask, np.asarray(prompt, np.int32))
+        return cls(items, mask, _whole("prompt", prompt))
 
 
 def check_ties(comparisons: Comparisons, ties: Ties | None, *, rows: ArrayLike | None = None) -> None:
@@ -370,24 +374,31 @@ def check_ties(comparisons: Comparisons, ties: Ties | None, *, rows: ArrayLike |
         )
 
 
-def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
+def _one_of(name: str, value: object, known: tuple[str | None, ...]) -> None:
     """Refuse a choice that is none, which would otherwise mean one of them in silence."""
     if value not in known:
-        raise DataError(f"{name} is a choice of {len(known)}", {name: value}, f"Choose {' or '.join(known)}.")
+        raise DataError(
+            f"{name} is a choice of {len(known)}", {name: value}, f"Choose {' or '.join(map(repr, known))}."
+        )
 
 
 def _whole(name: str, value: ArrayLike) -> np.ndarray:
-    """Numbers of responses, prompts or clusters as int32; rounding one would compare other responses."""
+    """Numbers of responses, prompts or clusters as int32; rounding or wrapping one would name another."""
     given = np.asarray(value)
-    if given.dtype.kind not in "iu":
-        numbers = given.dtype.kind == "f"
-        wrong = ~np.isfinite(given) | (given % 1 != 0) if numbers else np.ones(given.shape, bool)
-        if wrong.any():
-            raise DataError(
-                f"{name} holds indices, which are whole numbers",
-                {"position": int(np.flatnonzero(wrong)[0]), name: given[wrong][0]},
-                "Number responses, prompts and clusters from 0.",
-            )
+    if given.dtype.kind == "O" and all(isinstance(x, int | np.integer) for x in given.flat):
+        given = np.array([int(x) for x in given.flat], object).reshape(given.shape)
+    elif given.dtype.kind not in "iuf":
+        given = np.full(given.shape, np.nan)
+    bound = np.iinfo(np.int32)
+    with np.errstate(invalid="ignore"):  # infinity has no remainder
+        right = ((given >= bound.min) & (given <= bound.max) & (given % 1 == 0)).astype(bool)
+    if not right.all():
+        at = int(np.flatnonzero(~right)[0])
+        raise DataError(
+            f"{name} holds indices, which are whole numbers of 32 bits",
+            {"position": at, name: np.asarray(value).flat[at]},
+            "Number responses, prompts and clusters from 0.",
+        )
     return given.astype(np.int32)
 
 

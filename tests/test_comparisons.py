@@ -85,13 +85,30 @@ def test_optional_fields_have_their_types_and_may_be_none():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("chosen", [0.5]), ("rejected", ["1"]), ("prompt", [0, np.nan]), ("cluster", [[True]])]
+    ("name", "value"),
+    [
+        ("chosen", [0.5]),
+        ("chosen", [2**32]),
+        ("rejected", ["1"]),
+        ("rejected", [None]),
+        ("prompt", [0, np.nan]),
+        ("prompt", [2**33, 2**34]),
+        ("prompt", [0, np.inf]),
+        ("cluster", [True]),
+    ],
 )
-def test_an_index_that_is_no_whole_number_is_refused_and_not_rounded(name, value):
-    whole = {"chosen": [0.0], "rejected": [1], "prompt": [0, 0]}
+def test_an_index_that_is_no_whole_number_is_refused_and_not_rounded_or_wrapped(name, value):
+    whole = {"chosen": [0.0], "rejected": np.array([1], object), "prompt": [0, 0]}
     Comparisons.from_pairs(**whole)
-    with pytest.raises(DataError, match="whole numbers"):
+    with pytest.raises(DataError, match=f"{name} holds indices"):
         Comparisons.from_pairs(**whole | {name: value})
+
+
+def test_a_ranking_of_what_are_no_indices_is_refused():
+    with pytest.raises(DataError, match="ranking holds indices"):
+        Rankings.from_lists([[0.6, 1.7]], prompt=[0, 0])
+    with pytest.raises(DataError, match="prompt holds indices"):
+        Rankings.from_lists([[0, 1]], prompt=[0.2, 0.9])
 
 
 @pytest.mark.parametrize(("name", "value"), [("target_margin", np.nan), ("target_margin", np.inf), ("order", 0.5)])
@@ -104,6 +121,9 @@ def test_a_policy_or_a_unit_that_is_none_is_refused():
     pairs = Comparisons.from_pairs([0], [1], [0, 0])
     with pytest.raises(DataError, match="ties is a choice"):
         check_ties(pairs, "halve")
+    for use in (lambda: pairs.counted("halve"), lambda: pairs.weigh("prompt", "halve")):
+        with pytest.raises(DataError, match="ties is a choice"):
+            use()
     with pytest.raises(DataError, match="unit is a choice"):
         pairs.weigh("votes")
 

@@ -15,6 +15,7 @@ from rmjax.cli.pages import write_report
 from rmjax.report.model import to_json
 from rmjax.report.terminal import render_text
 from rmjax.train.evaluation import evaluate as measure
+from rmjax.train.metrics import read_metrics
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +46,8 @@ def evaluate(config: Annotated[EvalConfig, tyro.conf.arg(name="")], *, json: boo
             dtype=config.dtype,
             progress=lambda tokens: bar.advance(task, tokens),
         )
-    report, page = write_report(config.output, evaluation)
+    rows = [] if opened.run.config is None else read_metrics(config.model)
+    report, page = write_report(config.output, evaluation, rows)
     if json:
         show.print_json(to_json(report))
         return

@@ -9,16 +9,16 @@ import tyro
 
 from rmjax.comparisons import check_ties
 from rmjax.data.buckets import Layout, PackSpec
-from rmjax.data.contract import TextContract
+from rmjax.data.contract import TextContract, overlay
 from rmjax.data.dataset import PreferenceData
 from rmjax.data.packing import epoch_plan
 from rmjax.data.tokenise import tokenise
 from rmjax.errors import DataError, HeadError
 from rmjax.sharding import MeshShape
 from rmjax.train.config import ReadConfig
-from rmjax.train.loop import same_file
 from rmjax.train.run import Run, open_run
 from rmjax.train.setup import lay_out, read_file
+from rmjax.train.stored import file_fingerprint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Inputs:
     """The directory of a run, or a model by name: a directory, a .gguf file, a hub name, "smollm2-135m"."""
     read: Annotated[ReadConfig, tyro.conf.arg(name="")] = ReadConfig()
     text: TextContract = TextContract()
-    """How text becomes tokens, for a model that does not say; a run and an exported run do."""
+    """How text becomes tokens, for a model that does not say; a run and an exported run do, and refuse another way."""
     packing: PackSpec = PackSpec()
     """How trees are packed into rows; where nothing is said, a run packs as it was trained."""
     dtype: Literal["float32", "bfloat16"] = "float32"
@@ -80,16 +80,17 @@ def open_inputs(inputs: Inputs, need: Literal["text", "scores", "likelihood"]) -
             {"model": inputs.model},
             f"Train one with `rmjax train --model {inputs.model}` and give the directory of that run.",
         )
-    if run.contract and inputs.text not in (TextContract(), run.contract):
+    contract = overlay(run.contract or TextContract(), inputs.text)
+    if run.contract and contract != run.contract:
+        own, asked = (dataclasses.asdict(c) for c in (run.contract, contract))
         raise DataError(
             "the model has its own contract from text to tokens, under which its scores mean something",
-            {"model": inputs.model},
-            "Leave the options --text.* away; for another contract, train another run.",
+            {name: f"{own[name]!r}, asked for {asked[name]!r}" for name in own if own[name] != asked[name]},
+            "Leave these options away; for another contract, train another run.",
         )
     packing = inputs.packing
     if run.config is not None and packing == PackSpec():
         packing = run.config.packing
-    contract = run.contract or inputs.text
     tokenised = tokenise(data, run.model.tokenizer, contract, on_empty_answer=inputs.read.on_empty_answer)
     layout = lay_out(tokenised, packing, MeshShape())
     notes = (*seen(run, inputs.file), *other_format(run, tokenised.data.format, tokenised.contract))
@@ -97,10 +98,10 @@ def open_inputs(inputs: Inputs, need: Literal["text", "scores", "likelihood"]) -
 
 
 def seen(run: Run, file: str) -> tuple[tuple[str, str], ...]:
-    """A note where the run was trained on the file itself."""
-    if run.config is None or not same_file(run.config.data.path, file):
+    """A note where the model was trained on the file itself, wherever it lies."""
+    if run.file is None or run.file != file_fingerprint(file):
         return ()
-    return (("seen in training", "this file, but for what was held out; the run's own report has that part alone"),)
+    return (("seen in training", "the model was trained on this file, but for the part that was held out"),)
 
 
 def other_format(run: Run, format: str, contract: TextContract) -> tuple[tuple[str, str], ...]:

@@ -11,7 +11,7 @@ _OPTIONS = {
     "ties": ("--ties", "--data.ties"),
     "on_bad_row": ("--on-bad-row", "--data.on-bad-row"),
     "on_empty_answer": ("--on-empty-answer", "--data.on-empty-answer"),
-    "truncation": ("--text.truncation", "--text.truncation"),
+    **{name: (f"--text.{name.replace('_', '-')}",) * 2 for name in ("truncation", "template", "add_bos", "add_eos")},
     "max_length": ("--text.max-length", "--text.max-length"),
     "held_out": ("--data.held-out", "--data.held-out"),
 }

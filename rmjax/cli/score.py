@@ -52,6 +52,6 @@ def score(config: Annotated[ScoreConfig, tyro.conf.arg(name="")], *, json: bool 
     if json:
         show.print_json({"lines": lines, "output": config.output, "fingerprint": fingerprint})
         return
-    told = [line for line in of_tokenising(tokenised.report) if line[1] != "none"]
+    told = [(label.strip(), text) for label, text in of_tokenising(tokenised.report) if text != "none"]
     show.notes([*of_reading(opened.data.dropped), *told, *opened.notes], where)
     where.print(f"{lines:,} comparisons scored by {fingerprint}: {config.output}")

@@ -105,7 +105,7 @@ def plan(config: TrainConfig, prepared: Prepared, steps: int, cost: Cost, done: 
         ("data", f"{config.data.path}: {split_words(prepared.split.proof)}"),
         ("ties", config.data.ties or "none"),
         ("weighs the same", f"every {config.data.unit}"),
-        ("text", f"{tokenised.contract.template}, at most {tokenised.contract.max_length} tokens"),
+        ("text", f"{tokenised.contract.template}, at most {tokenised.contract.limit:,} tokens"),
         ("shapes", ", ".join(f"{b.rows} x {b.length}" for b in prepared.train.buckets)),
         ("steps", f"{steps}{f', {done} of them done' if done else ''}"),
         ("micro-batches a step", str(config.accumulate)),

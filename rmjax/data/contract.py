@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 from rmjax.data.dataset import PreferenceData, Text
 from rmjax.errors import DataError
+from rmjax.tokenizer.chat_template import DATE_STRING
 
 if TYPE_CHECKING:
     from rmjax.tokenizer import Tokenizer
+
+_LIMIT = 1024
 
 # How a tokenizer without a chat template reads messages: the plain transcript of the HH data.
 _TRANSCRIPT = {"user": "Human", "assistant": "Assistant", "system": "System"}
@@ -21,11 +24,13 @@ _TRANSCRIPT = {"user": "Human", "assistant": "Assistant", "system": "System"}
 class TextContract:
     """How a prompt and an answer become token ids and a scored position.
 
-    Prompt and answer are rendered and tokenised as one text: two lists of ids are never joined.
+    Prompt and answer are rendered and tokenised as one text: two lists of ids are never joined. "auto" says nothing:
+    `resolve` decides it, or `overlay` leaves it as it was.
 
     Example:
-        >>> TextContract(max_length=512).truncation
-        'keep_response'
+        >>> overlay(TextContract(template="raw", max_length=512), TextContract(max_length=99))
+        TextContract(template='raw', separator='auto', date_string='auto', add_bos='auto', add_eos='auto', \
+max_length=99, truncation='auto', score_token='auto')
     """
 
     template: Literal["auto", "chat", "raw"] = "auto"
@@ -33,21 +38,48 @@ class TextContract:
     their own; whole dialogues, of which the prompt was cut off, stay as they are."""
     separator: str = "auto"
     """Raw text only: what stands between prompt and answer. "auto": nothing in whole dialogues, else a blank line."""
-    date_string: str = "26 Jul 2024"
-    """The day that a template is told, so that scores do not change overnight."""
+    date_string: str = "auto"
+    """The day that a template is told, so that scores do not change overnight. "auto": 26 Jul 2024."""
     add_bos: Literal["auto"] | bool = "auto"
     """Begin every text with one BOS, or with none. "auto": as the template writes it, or as the tokenizer wants it."""
     add_eos: Literal["auto"] | bool = "auto"
     """End every text with EOS. "auto": raw text does, a template ends as it wants."""
-    max_length: int = 1024
-    """Tokens of a prompt with an answer."""
-    truncation: Literal["keep_response", "drop", "error"] = "keep_response"
-    """What is done with longer texts. "keep_response": cut the beginning of the prompt, as much for every answer to
-    it, and keep answers whole; where an answer does not fit, its comparisons are left out. "drop": leave out all
-    comparisons with a longer side. "error": refuse the file."""
-    score_token: Literal["last", "hf"] = "last"
-    """Which token is scored. "last": the last of the text. "hf": the rightmost that is not the pad token, for models
-    that were trained with the sequence classifiers of transformers."""
+    max_length: Literal["auto"] | int = "auto"
+    """Tokens of a prompt with an answer. "auto": 1024."""
+    truncation: Literal["auto", "keep_response", "drop", "error"] = "auto"
+    """What is done with longer texts. "keep_response", which is "auto": cut the beginning of the prompt, as much for
+    every answer to it, and keep answers whole; where an answer does not fit, its comparisons are left out. "drop":
+    leave out all comparisons with a longer side. "error": refuse the file."""
+    score_token: Literal["auto", "last", "hf"] = "auto"
+    """Which token is scored. "last", which is "auto": the last of the text. "hf": the rightmost that is not the pad
+    token, for models that were trained with the sequence classifiers of transformers."""
+
+    @property
+    def limit(self) -> int:
+        """`max_length` as a number."""
+        return self.max_length if isinstance(self.max_length, int) else _LIMIT
+
+
+# What "auto" comes to whatever the data and the tokenizer are.
+_ALWAYS = TextContract(date_string=DATE_STRING, max_length=_LIMIT, truncation="keep_response", score_token="last")
+
+
+def overlay(contract: TextContract, asked: TextContract) -> TextContract:
+    """A contract with what was asked for in place of its own, field by field.
+
+    Args:
+        contract: as it was.
+        asked: "auto" where nothing was.
+
+    Returns:
+        The contract of both.
+
+    Example:
+        >>> overlay(TextContract(add_eos=False), TextContract(max_length=9)).add_eos
+        False
+    """
+    said = {name: value for name, value in dataclasses.asdict(asked).items() if value != "auto"}
+    return dataclasses.replace(contract, **said)
 
 
 def resolve(contract: TextContract, data: PreferenceData, tokenizer: Tokenizer) -> TextContract:
@@ -73,10 +105,9 @@ def resolve(contract: TextContract, data: PreferenceData, tokenizer: Tokenizer) 
         >>> resolve(TextContract(), data, tokenizer).template
         'raw'
     """
-    if contract.max_length < 1:
-        raise DataError(
-            "no text is as short as the limit", {"limit": contract.max_length}, "Raise max_length to 1 or more."
-        )
+    contract = overlay(_ALWAYS, contract)
+    if contract.limit < 1:
+        raise DataError("no text is as short as the limit", {"limit": contract.limit}, "Raise max_length to 1 or more.")
     implicit = "implicit" in data.format
     messages = any(not isinstance(text, str) for text in (*data.prompts, *data.responses))
     template = contract.template
@@ -87,7 +118,7 @@ def resolve(contract: TextContract, data: PreferenceData, tokenizer: Tokenizer) 
         raise DataError(
             "the tokenizer has no chat template",
             {"template": contract.template},
-            'Use template="raw", or a tokenizer that comes with a template.',
+            'Choose template="raw", or a tokenizer that comes with a template.',
         )
     raw = template == "raw"
     separator = ("" if implicit else "\n\n") if contract.separator == "auto" else contract.separator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import unicodedata
+import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -114,8 +114,14 @@ def characters(text: Text) -> int:
     return len(text) if isinstance(text, str) else sum(len(content) for _, content in text)
 
 
+_INVISIBLE = re.compile(
+    "[\\s\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f"
+    "\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufff8\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]*"
+)
+
+
 def is_empty(text: Text) -> bool:
-    """Whether an answer shows nothing: no character but white space and those that have no shape.
+    """Whether an answer shows nothing: only white space, controls, and characters that are drawn as nothing.
 
     Args:
         text: a string, or messages, of which the last is the answer.
@@ -126,9 +132,12 @@ def is_empty(text: Text) -> bool:
     Example:
         >>> is_empty(" \u200b"), is_empty((("assistant", "4"), ("user", ""))), is_empty("4")
         (True, True, False)
+
+    Source:
+        Unicode 16, Default_Ignorable_Code_Point, and the blank braille pattern.
     """
     content = text if isinstance(text, str) else text[-1][1] if text else ""
-    return all(character.isspace() or unicodedata.category(character) in ("Cf", "Cc") for character in content)
+    return _INVISIBLE.fullmatch(content) is not None
 
 
 def subset(data: PreferenceData, keep: np.ndarray) -> PreferenceData:

@@ -47,7 +47,7 @@ def of_tokenising(report: TokeniseReport) -> list[tuple[str, str]]:
     contract = report.contract
     done = f"; {_TOO_LONG[contract.truncation]}" if report.over_limit.count else ""
     return [
-        (f"over {contract.max_length:,} tokens", f"{counted(report.over_limit)}{done}"),
+        (f"over {contract.limit:,} tokens", f"{counted(report.over_limit)}{done}"),
         ("  cut", counted(report.cut)),
         ("  left out for their length", counted(report.left_out)),
         ("became identical, left out", counted(report.became_identical)),

@@ -71,7 +71,8 @@ def split(data: PreferenceData, fractions: Mapping[str, float], seed: int = 0) -
             raise DataError(
                 f"nothing is left for the part {name!r}",
                 {"groups": len(size), "largest": int(size.max()), "comparisons": data.num_comparisons},
-                "Ask for a larger fraction or fewer parts: a group of prompts with common texts is not divided."
+                "Ask for a larger fraction, in training for example held_out=0.3, or for fewer parts: a group of "
+                "prompts with common texts is not divided."
                 if len(size) >= len(fractions)
                 else "Give more data, or another source: prompts with a common source or common texts stay together.",
             )

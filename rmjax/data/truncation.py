@@ -57,7 +57,7 @@ def shorten(
         >>> [text.tolist() for text in shorten(ids, data, limit, 1, lambda prompt: np.array([1, 2, 3])).ids]
         [[1, 3, 9], [1, 3, 8, 8]]
     """
-    c, limit = data.comparisons, contract.max_length
+    c, limit = data.comparisons, contract.limit
     length = np.array([len(text) for text in ids], np.int64)
     over = np.maximum(length[c.first], length[c.second]) > limit
     if contract.truncation == "error" and over.any():
@@ -65,7 +65,7 @@ def shorten(
         raise DataError(
             "a text is longer than the limit",
             {"row": int(data.rows[e]), "tokens": int(max(length[c.first[e]], length[c.second[e]])), "limit": limit},
-            'Raise max_length, or choose truncation="keep_response" or "drop".',
+            'Raise max_length, or choose truncation="keep_response" or truncation="drop".',
         )
     no_cut = np.zeros_like(over)
     if contract.truncation == "drop" or not over.any():

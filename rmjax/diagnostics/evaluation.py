@@ -31,7 +31,7 @@ class SwapCheck:
 
     comparisons: int  # how many were scored anew
     largest_sum: float  # largest |margin + swapped margin|, in logits
-    kept: int  # decisions that did not flip, although both margins are more than rounding
+    kept: int  # decisions that did not flip, although the margin is more than rounding
     rounding: float = 1e-3  # logits that the arithmetic of the model may leave
     undecided: int = 0  # margins that are 0 up to rounding: nothing could flip
 
@@ -66,13 +66,13 @@ def swap_check(margins: ArrayLike, swapped: ArrayLike, *, rounding: float = 1e-3
             {"margins": one.shape, "swapped": other.shape},
             "Score the same comparisons twice, in the same order.",
         )
-    beyond = (np.abs(one) > rounding) & (np.abs(other) > rounding)
+    decided = ~(np.abs(one) <= rounding)  # what is not a number is not undecided
     return SwapCheck(
         comparisons=len(one),
         largest_sum=float(np.abs(one + other).max(initial=0.0)),
-        kept=int((beyond & (np.sign(one) == np.sign(other))).sum()),
+        kept=int((decided & (np.sign(one) != -np.sign(other))).sum()),
         rounding=rounding,
-        undecided=int((np.abs(one) <= rounding).sum()),
+        undecided=int((~decided).sum()),
     )
 
 

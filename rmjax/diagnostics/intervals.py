@@ -271,10 +271,12 @@ def _quantile(totals: ClusterTotals, level: float) -> float:
 
 def _t_interval(totals: ClusterTotals, level: float, method: str) -> Estimate:
     """The ratio with its t interval, unless all clusters are the same."""
-    # Rounding leaves a standard error of about 1e-16 of the numbers where the clusters agree exactly.
-    size = np.abs(totals.sums / totals.counts).max(initial=0.0)
-    if len(totals.counts) >= 2 and np.sqrt(totals.variance) <= 1e-12 * size:
-        return _estimate(totals, np.nan, np.nan, level, f"no interval: all {len(totals.counts)} clusters are the same")
+    # Rounding leaves a residual of about 1e-16 of the sums where the clusters agree exactly.
+    expected = totals.ratio * totals.counts
+    same = np.abs(totals.sums - expected) <= 1e-12 * np.maximum(np.abs(totals.sums), np.abs(expected))
+    if len(totals.counts) >= 2 and same.all():
+        method = f"no interval: all {len(totals.counts)} clusters are the same"
+        return dataclasses.replace(_estimate(totals, np.nan, np.nan, level, method), standard_error=float("nan"))
     half = _quantile(totals, level) * np.sqrt(totals.variance)
     return _estimate(totals, totals.ratio - half, totals.ratio + half, level, method)
 

@@ -179,9 +179,12 @@ def _scores(evaluation: Evaluation, targets: Targets, level: float) -> Scores:
 
 def _agreement(evaluation: Evaluation, level: float) -> Agreement:
     """Agreement of the single votes; not measured where the file has none."""
-    if evaluation.votes is None:
-        return Agreement(False, "the file holds one label a pair")
     used = evaluation.used
+    if evaluation.votes is None:
+        c = evaluation.comparisons
+        votes = np.stack([np.asarray(x, np.float64)[used] for x in (c.wins_first, c.wins_second, c.ties)])
+        whole = np.array_equal(votes, votes.round())
+        return Agreement(False, "the file holds one label a pair" if whole else "the file holds shares of votes")
     gold = None if evaluation.gold is None else np.asarray(evaluation.gold)[used]
     return vote_agreement(
         np.asarray(evaluation.votes)[used],

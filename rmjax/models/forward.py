@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 
+from rmjax.arrays import at_least_float32
 from rmjax.batch import Batch
 from rmjax.errors import DataError
 from rmjax.head import score
@@ -103,7 +104,7 @@ def forward(
     """
     with jax.default_matmul_precision("default" if jnp.dtype(dtype).itemsize < 4 else "highest"):
         states, readouts, reads = _trunk(params, batch, config, below, tap, layer_scores, dtype, remat)
-        pooled = rms_norm(_scored(states, batch), params.norm, config.norm_eps)
+        pooled = rms_norm(at_least_float32(_scored(states, batch)), params.norm, config.norm_eps)
         scores = score(pooled, params.head)
     if not layer_scores:
         return Output(scores, None, reads)
@@ -156,7 +157,7 @@ def _trunk(params, batch, config, below, tap, layer_scores, dtype, remat) -> tup
         block, index = inputs
         read = None
         if layer_scores:
-            state = rms_norm(_scored(jax.lax.stop_gradient(x), batch), norm, config.norm_eps)
+            state = rms_norm(at_least_float32(_scored(jax.lax.stop_gradient(x), batch)), norm, config.norm_eps)
             read = score(state, head)
         step = _remat(lambda block, x: _block(block, x, index, table, mask, config, tap), remat)
         x, reads = step(block, x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -82,6 +83,15 @@ def config_from_hf(raw: Mapping[str, Any]) -> ModelConfig:
     heads, hidden = _size(values, "num_attention_heads"), _size(values, "hidden_size")
     theta, scaling = _rope(values)
     biased = family in ("llama", "qwen3") and bool(raw.get("attention_bias", False))
+    kv_heads = heads if values["num_key_value_heads"] is None else _size(values, "num_key_value_heads")
+    if heads % kv_heads:
+        raise _no_number(values, "num_key_value_heads", f"a divisor of the {heads} heads")
+    head_dim = hidden // heads if values["head_dim"] is None else _size(values, "head_dim")
+    if head_dim % 2:
+        raise _no_number(values, "head_dim", "even, since rotary positions turn pairs")
+    tied = values["tie_word_embeddings"]
+    if not isinstance(tied, bool):
+        raise _no_number(values, "tie_word_embeddings", "true or false")
     return ModelConfig(
         family=family,
         vocab_size=_size(values, "vocab_size"),
@@ -89,9 +99,9 @@ def config_from_hf(raw: Mapping[str, Any]) -> ModelConfig:
         intermediate_size=_size(values, "intermediate_size"),
         num_layers=_size(values, "num_hidden_layers"),
         num_heads=heads,
-        num_kv_heads=heads if values["num_key_value_heads"] is None else _size(values, "num_key_value_heads"),
-        head_dim=hidden // heads if values["head_dim"] is None else _size(values, "head_dim"),
-        norm_eps=_number(values, "rms_norm_eps"),
+        num_kv_heads=kv_heads,
+        head_dim=head_dim,
+        norm_eps=_positive(values, "rms_norm_eps"),
         rope_theta=theta,
         rope_scaling=scaling,
         qkv_bias=biased or family == "qwen2",  # Qwen2 has it without saying so
@@ -99,8 +109,8 @@ def config_from_hf(raw: Mapping[str, Any]) -> ModelConfig:
         mlp_bias=family == "llama" and bool(raw.get("mlp_bias", False)),
         qk_norm=family == "qwen3",
         sliding_window=_window(family, values),
-        tie_embeddings=bool(values["tie_word_embeddings"]),
-        max_positions=values["max_position_embeddings"],
+        tie_embeddings=tied,
+        max_positions=_size(values, "max_position_embeddings"),
     )
 
 
@@ -185,7 +195,9 @@ def config_to_hf(config: ModelConfig, **extra: Any) -> dict[str, Any]:
 def _rope(values: Mapping[str, Any]) -> tuple[float, Llama3Scaling | None]:
     """Theta and scaling from either layout; as in transformers, the older one wins where both are there."""
     rope = values.get("rope_scaling") or values.get("rope_parameters") or {}
-    theta = float(rope.get("rope_theta", values.get("rope_theta", 10_000.0)))
+    if not isinstance(rope, Mapping):
+        raise _no_number({"rope_parameters": rope}, "rope_parameters", "an object")
+    theta = _positive({"rope_theta": values.get("rope_theta", 10_000.0), **rope}, "rope_theta")
     kind = rope.get("rope_type", rope.get("type", "default"))
     if rope.get("partial_rotary_factor") not in _REFUSED["partial_rotary_factor"]:
         raise _unknown("partial_rotary_factor", rope["partial_rotary_factor"], (1.0,))
@@ -193,22 +205,22 @@ def _rope(values: Mapping[str, Any]) -> tuple[float, Llama3Scaling | None]:
         return theta, None
     if kind != "llama3":
         raise _unknown("rope_type", kind if kind != "default" else "one for each kind of layer", ("default", "llama3"))
-    original = rope.get("original_max_position_embeddings", values["max_position_embeddings"])
+    original = {"original_max_position_embeddings": values["max_position_embeddings"], **rope}
     return theta, Llama3Scaling(
-        factor=float(_required(rope, "factor")),
-        low_freq_factor=float(_required(rope, "low_freq_factor")),
-        high_freq_factor=float(_required(rope, "high_freq_factor")),
-        original_max_positions=int(original),
+        factor=_positive(rope, "factor"),
+        low_freq_factor=_positive(rope, "low_freq_factor"),
+        high_freq_factor=_positive(rope, "high_freq_factor"),
+        original_max_positions=_size(original, "original_max_position_embeddings"),
     )
 
 
 def _window(family: Family, values: Mapping[str, Any]) -> int | None:
     """The sliding window, where every layer has the same one."""
-    window = values.get("sliding_window")
-    if family == "llama" or window is None:
+    if family == "llama" or values.get("sliding_window") is None:
         return None
+    window = _size(values, "sliding_window")
     if family == "mistral":
-        return int(window)
+        return window
     if not values.get("use_sliding_window", False):
         return None
     layers = values["num_hidden_layers"]
@@ -218,24 +230,20 @@ def _window(family: Family, values: Mapping[str, Any]) -> int | None:
     ]
     if len(set(kinds)) > 1:
         raise _unknown("layer_types", f"{kinds.count('sliding_attention')} of {layers} sliding", ("all", "none"))
-    return int(window) if kinds[0] == "sliding_attention" else None
+    return window if kinds[0] == "sliding_attention" else None
 
 
 def _size(values: Mapping[str, Any], key: str) -> int:
     value = _required(values, key)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise CheckpointError(
-            "the model's configuration has a size that is no count", {key: value}, "Copy config.json again."
-        )
+        raise _no_number(values, key, "a whole number from 1 on")
     return value
 
 
-def _number(values: Mapping[str, Any], key: str) -> float:
+def _positive(values: Mapping[str, Any], key: str) -> float:
     value = _required(values, key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
-        raise CheckpointError(
-            "the model's configuration has a number that is none", {key: value}, "Copy config.json again."
-        )
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise _no_number(values, key, "a positive number")
     return float(value)
 
 
@@ -245,6 +253,12 @@ def _required(values: Mapping[str, Any], key: str) -> Any:
             "the model's configuration lacks a key", {"key": key}, "Copy config.json again, or add the key to it."
         )
     return values[key]
+
+
+def _no_number(values: Mapping[str, Any], key: str, wanted: str) -> CheckpointError:
+    return CheckpointError(
+        f"the model's configuration is damaged: {key} is {wanted}", {key: values[key]}, "Copy config.json again."
+    )
 
 
 def _unknown(key: str, value: Any, known: Any) -> CheckpointError:

@@ -120,6 +120,7 @@ def _from_directory(directory: Path, source: str) -> RewardModel:
         ) from error
     config = config_from_hf(values)
     params, report = import_params(SafetensorsDirectory(directory), config, source=source)
+    report = dataclasses.replace(report, directory=str(directory))
     return RewardModel(config, params, load_tokenizer(directory), report)
 
 

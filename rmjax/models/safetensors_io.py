@@ -26,8 +26,15 @@ class SafetensorsDirectory(Mapping[str, np.ndarray]):
         if single.is_file():
             self._file_of = dict.fromkeys(_names(single), single)
         elif index.is_file():
-            listed = json.loads(index.read_text("utf-8"))["weight_map"]
-            self._file_of = {name: folder / shard for name, shard in listed.items()}
+            try:
+                listed = json.loads(index.read_text("utf-8"))["weight_map"]
+                self._file_of = {name: folder / shard for name, shard in listed.items()}
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise CheckpointError(
+                    "the index of the weights cannot be read",
+                    {"file": index, "problem": repr(error)},
+                    "Copy or download the file again.",
+                ) from error
             _check_index(self._file_of)
         else:
             raise CheckpointError(

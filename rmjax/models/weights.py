@@ -63,6 +63,7 @@ class LoadReport:
     num_tensors: int  # in the file
     ignored: tuple[str, ...]  # known, and no part of a reward model
     stored: Mapping[str, int]  # how many tensors in which number format; all become float32
+    directory: str | None = None  # where the files lie; None for a GGUF file or a model that was made here
 
 
 def import_params(

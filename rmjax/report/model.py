@@ -120,7 +120,7 @@ def _tables(summary: Summary) -> tuple[Table, ...]:
     scored += [(summary.against_votes, label_name(summary), label_name(summary) + "s")]
     tables = []
     for scores, one, many in scored:
-        rule = scores.length.rule
+        rule, per = scores.length.rule, one if summary.unit == "vote" else summary.unit
         tables.append(
             Table(
                 f"Against {many}",
@@ -132,7 +132,7 @@ def _tables(summary: Summary) -> tuple[Table, ...]:
                     ),
                     Row(f"Model minus “the {rule} answer wins”", scores.length.pooled_gain, "points", note="paired"),
                     Row(f"The same, mean over {summary.cluster_name}s", scores.length.gain, "points", note="paired"),
-                    Row("Loss", scores.loss, "number", note=f"nats per {one}; deciding nothing scores 0.693"),
+                    Row(f"Loss, nats per {per}", scores.loss, "number", note="deciding nothing scores 0.693"),
                     Row("Margin", scores.margin, "number", note="logits, chosen minus rejected"),
                 ),
             )

@@ -162,7 +162,9 @@ class Tokenizer:
         return {t.content: i for i, t in sorted(self.backend.get_added_tokens_decoder().items()) if t.special}
 
     def fingerprint(self) -> str:
-        """SHA-256 over vocabulary, merges, splitting rules, special tokens and template; the pad token is none of them.
+        """SHA-256 over vocabulary, merges, splitting rules, special tokens and template.
+
+        The pad token is part of it only where the template names it.
 
         Guarantees: the same before and after `save` and `load_tokenizer`; what does not change ids or rendered text
         does not change it.
@@ -223,7 +225,8 @@ class Tokenizer:
         # What belongs to nobody's text: the file's version, padding, and BOS or EOS that `encode` does not add.
         for name in ("version", "truncation", "padding", "post_processor"):
             rules.pop(name, None)
-        specials = {name: token for name, token in self.special_tokens.items() if name != "pad_token"}
+        pads = "pad_token" in (self.chat_template or "")
+        specials = {name: token for name, token in self.special_tokens.items() if pads or name != "pad_token"}
         parts = [rules, specials, self.chat_template, self.add_bos]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

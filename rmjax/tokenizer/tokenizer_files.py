@@ -88,7 +88,19 @@ def _template(folder: Path, inline: Any, name: str) -> str | None:
 
 def _read(path: Path) -> dict[str, Any]:
     """A JSON object, empty where there is no file."""
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError("not an object")
+    except ValueError as error:
+        raise CheckpointError(
+            "a file of the tokenizer cannot be read",
+            {"file": path, "problem": str(error)},
+            "Copy or download the file again.",
+        ) from error
+    return found
 
 
 def _content(token: Any) -> str:

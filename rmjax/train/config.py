@@ -59,7 +59,7 @@ class TrainConfig:
     data: DataConfig = DataConfig()
     """What is read. Ties of the synthetic world are left out where nothing else is said; those of a file are not."""
     text: TextContract = TextContract()
-    """How a prompt and an answer become tokens. Where nothing is said, an exported model goes on with its own way."""
+    """How a prompt and an answer become tokens. What is "auto" stays as it was for an exported model."""
     packing: PackSpec = PackSpec()
     """How trees are packed into rows."""
     optimizer: OptimizerConfig = OptimizerConfig()

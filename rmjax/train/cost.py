@@ -96,6 +96,7 @@ def estimate(
     tokens: int,
     trained_layers: int | None,
     *,
+    devices: int = 1,
     dtype: Any = jnp.float32,
 ) -> Cost:
     """Cost of training on micro-batches of these shapes.
@@ -105,6 +106,7 @@ def estimate(
         counts: how many micro-batches there are of every shape.
         tokens: positions among them that hold a token.
         trained_layers: as in `flops_per_position`.
+        devices: of the mesh, which share the work.
         dtype: of matmuls.
 
     Returns:
@@ -119,4 +121,4 @@ def estimate(
     # A backward pass costs two forward passes; a frozen layer has none.
     passes = (config.num_layers + 2 * trained) / 3
     seconds = sum(count * layer_seconds(config, bucket, dtype=dtype) for bucket, count in counts.items())
-    return Cost(tokens, positions, flops, passes * seconds / jax.device_count())
+    return Cost(tokens, positions, flops, passes * seconds / devices)

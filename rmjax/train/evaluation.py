@@ -116,8 +116,11 @@ def rounding(model: RewardModel, dtype: Any) -> float:
         >>> rounding(open_model("tiny", seed=0), jnp.float32)  # a new head scores 0
         0.0
     """
-    reach = np.asarray(model.params.head.weight, np.float64) * np.asarray(model.params.norm, np.float64)
-    return _ROUNDING[jnp.dtype(dtype).itemsize] * float(np.linalg.norm(reach))
+    head = model.params.head
+    reach = np.asarray(head.weight, np.float64) * np.asarray(model.params.norm, np.float64)
+    # A bias of the head, added in its own precision, costs every score its last digits.
+    level = 0.0 if head.bias is None else abs(float(head.bias)) * float(jnp.finfo(head.bias.dtype).eps)
+    return _ROUNDING[jnp.dtype(dtype).itemsize] * float(np.linalg.norm(reach)) + 2 * level
 
 
 def score_swapped(

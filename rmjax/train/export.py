@@ -6,7 +6,7 @@ import dataclasses
 import json
 from pathlib import Path
 
-from rmjax.data.contract import TextContract
+from rmjax.data.contract import fingerprint
 from rmjax.models.save import save
 from rmjax.train.run import Run
 from rmjax.train.stored import EXPORTED
@@ -26,14 +26,19 @@ def export(directory: str | Path, run: Run) -> None:
     Raises:
         CheckpointError: as `rmjax.models.save`.
     """
-    contract, tokenizer = run.contract or TextContract(), run.model.tokenizer
-    # transformers scores the last token that is not its pad token: where that is EOS, or nothing, a text that ends in
-    # EOS would be scored a token early. BOS ends no text.
-    last = contract.score_token == "last" and tokenizer.pad_id in (None, tokenizer.eos_id)
-    save(directory, run.model, pad_token=tokenizer.special_tokens.get("bos_token") if last else None)
+    contract, tokenizer = run.contract, run.model.tokenizer
     path = Path(directory) / EXPORTED
-    if run.contract is None:
-        path.unlink(missing_ok=True)
-    else:
-        said = {"contract": dataclasses.asdict(run.contract), "format": run.format}
+    path.unlink(missing_ok=True)  # new weights never stand beside an old contract
+    # transformers scores the last token that is not its pad token: where that is EOS, or nothing, a text that ends in
+    # EOS would be scored a token early. BOS ends no text. A template that names the pad token would write another text.
+    last = contract is None or contract.score_token == "last"
+    early = last and tokenizer.pad_id in (None, tokenizer.eos_id) and "pad_token" not in (tokenizer.chat_template or "")
+    save(directory, run.model, pad_token=tokenizer.special_tokens.get("bos_token") if early else None)
+    if contract is not None:
+        said = {
+            "contract": dataclasses.asdict(contract),
+            "fingerprint": fingerprint(contract, tokenizer),
+            "format": run.format,
+            "file": run.file,
+        }
         write_whole(path, json.dumps(said, indent=2) + "\n")

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import sparse
 
+from rmjax.arrays import at_least_float32
 from rmjax.batch import Batch
 from rmjax.comparisons import Comparisons, Ties, check_ties
 from rmjax.data.buckets import Layout
@@ -63,7 +64,7 @@ def layer_states(
             return x, x.reshape(-1, x.shape[-1])[batch.score_index]
 
         states = forward(params, batch, config, tap=tap, dtype=dtype).reads["resid_post"]
-        return rms_norm(states, params.norm, config.norm_eps).astype(jnp.float32)
+        return rms_norm(at_least_float32(states), params.norm, config.norm_eps).astype(jnp.float32)
 
     states = np.full((config.num_layers, len(layout.tokenised.ids), config.hidden_size), np.nan, np.float32)
     for host in host_batches(layout, seed=None):

@@ -25,6 +25,7 @@ from rmjax.train.checkpoint import Checkpoints
 from rmjax.train.config import TrainConfig, resolve, to_json
 from rmjax.train.config import load as load_config
 from rmjax.train.cost import Cost, estimate
+from rmjax.train.evaluation import rounding, score_swapped
 from rmjax.train.metrics import MetricsLog, held_out_metrics, read_metrics, step_metrics
 from rmjax.train.optimizer import make_optimizer, schedule, update
 from rmjax.train.scoring import make_score_fn, place, score_all
@@ -42,7 +43,7 @@ class Step:
     """One optimiser step of the schedule of a run."""
 
     number: int  # counted from 1
-    epoch: int
+    epoch: float  # passes over the data when it is done, as others log it
     micro_batches: tuple[MicroBatch, ...]
 
 
@@ -73,7 +74,8 @@ def run_steps(layout: Layout, config: TrainConfig) -> tuple[Step, ...]:
     for epoch in range(config.epochs):
         batches = epoch_plan(layout, config.data_seed, epoch).micro_batches
         for start in range(0, len(batches), config.accumulate):
-            steps.append(Step(len(steps) + 1, epoch, batches[start : start + config.accumulate]))
+            end = min(start + config.accumulate, len(batches))
+            steps.append(Step(len(steps) + 1, epoch + end / len(batches), batches[start:end]))
     return tuple(steps[: config.max_steps])
 
 
@@ -92,7 +94,10 @@ def estimate_cost(prepared: Prepared, config: TrainConfig, done: int = 0) -> Cos
     counts = Counter(batch.bucket for batch in batches)
     tokens = sum(batch.num_tokens for batch in batches)
     trained = parse(config.trainable, prepared.model.config.num_layers)
-    return estimate(prepared.model.config, dict(counts), tokens, trained, dtype=_FLOAT_OF[config.dtype])
+    devices = make_mesh(config.mesh).size
+    return estimate(
+        prepared.model.config, dict(counts), tokens, trained, devices=devices, dtype=_FLOAT_OF[config.dtype]
+    )
 
 
 def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] = ()) -> Trained:
@@ -192,9 +197,8 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
             waiting.append((step, hosts, readouts, norm))
             if config.evaluate_every and step.number % config.evaluate_every == 0:
                 report()
-                scored = score_all(whole(trained, frozen), prepared.held_out, score_fn, mesh=mesh)
-                held_out = prepared.held_out.tokenised.data.comparisons
-                found = held_out_metrics(scored.margins(held_out), held_out, config.data.ties)
+                now = dataclasses.replace(model, params=whole(trained, frozen))
+                found = evaluate_held_out(now, prepared.held_out, score_fn, config, mesh)
                 log.write({"step": step.number, "epoch": step.epoch} | found)
                 clock = time.perf_counter()
             if step.number % config.checkpoint_every == 0 and step.number < len(steps):
@@ -205,6 +209,28 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
             checkpoints.save(len(steps), (trained, opt_state))
     result = dataclasses.replace(model, params=whole(trained, frozen))
     return Trained(result, len(steps), first, time.perf_counter() - start)
+
+
+def evaluate_held_out(
+    model: RewardModel, layout: Layout, score_fn: Callable[..., Any], config: TrainConfig, mesh: jax.sharding.Mesh
+) -> dict[str, Any]:
+    """A row of metrics on what is held out, with the swap check on a sample of it.
+
+    Args:
+        model: as trained so far.
+        layout: of what is held out.
+        score_fn: of `make_score_fn`.
+        config: of the run.
+        mesh: the devices.
+
+    Returns:
+        As `held_out_metrics`, with `eval_swap_passed`.
+    """
+    scored, held_out = score_all(model.params, layout, score_fn, mesh=mesh), layout.tokenised.data.comparisons
+    allowed = rounding(model, _FLOAT_OF[config.dtype])
+    swap = score_swapped(model, layout, scored, score_fn, rounding=allowed)
+    found = held_out_metrics(scored.margins(held_out), held_out, config.data.ties)
+    return found | {"eval_swap_passed": swap.passed}
 
 
 def steps_done(directory: str | Path) -> int:
@@ -289,11 +315,6 @@ def _essence(config: TrainConfig) -> TrainConfig:
     plain = TrainConfig()
     told = {name: getattr(plain, name) for name in ("output", "log_every", "keep_checkpoints")}
     return dataclasses.replace(config, data=data, **told)
-
-
-def same_file(one: str, other: str) -> bool:
-    """Whether two spellings name one file of preferences, or both the synthetic world."""
-    return _resolved(one) == _resolved(other)
 
 
 def _resolved(path: str | None) -> str | None:

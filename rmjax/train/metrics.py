@@ -94,7 +94,7 @@ class MetricsLog:
         self._file.write(json.dumps(as_json(row), allow_nan=False) + "\n")
         self._file.flush()
         for name, value in row.items():
-            if isinstance(value, float) and name not in _LEVELS:
+            if isinstance(value, int | float) and name not in ("step", *_LEVELS):
                 self._board.add_scalar(name, value, row["step"])
             elif isinstance(value, list):
                 for layer, at in enumerate(value):

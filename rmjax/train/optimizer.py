@@ -125,7 +125,8 @@ def update(
     with jax.numpy_dtype_promotion("standard"):
         updates, new_state = optimizer.update(mean, opt_state, params)
         new_params = optax.apply_updates(params, updates)
-    sound = jnp.isfinite(norm) & jnp.isfinite(optax.tree.norm(new_params))
+    whole = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(new_params)]
+    sound = jnp.isfinite(norm) & jnp.stack(whole).all()
     keep = lambda new, old: jnp.where(sound, new, old)  # noqa: E731
     moved, state = jax.tree.map(keep, new_params, params), jax.tree.map(keep, new_state, opt_state)
     return moved, state, jnp.where(sound, norm, jnp.nan)

@@ -18,7 +18,7 @@ from rmjax.train.config import TrainConfig
 from rmjax.train.config import load as load_config
 from rmjax.train.loop import restore
 from rmjax.train.setup import Prepared, model_fingerprint, open_model
-from rmjax.train.stored import RUN, exported, is_run, stored
+from rmjax.train.stored import RUN, exported, file_fingerprint, is_run, same, stored
 from rmjax.train.trainable import parse, split
 from rmjax.train.whole_files import write_whole
 
@@ -31,6 +31,7 @@ class Run:
     contract: TextContract | None  # None for a model from elsewhere
     config: TrainConfig | None  # None for a model that was exported or comes from elsewhere
     format: str | None = None  # of the file that it was trained on
+    file: str | None = None  # the fingerprint of that file
 
 
 def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig) -> None:
@@ -52,6 +53,7 @@ def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig
         "contract": dataclasses.asdict(tokenised.contract),
         "fingerprint": tokenised.fingerprint,
         "format": tokenised.data.format,
+        "file": file_fingerprint(config.data.path),
         "data": data_fingerprint(prepared.train, prepared.held_out),
         "frozen": frozen_fingerprint(prepared.model, tokenised.contract, config),
     }
@@ -67,13 +69,13 @@ def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig
         return
     then = stored(path, _STARTED_FROM)
     for name, what in _STARTED_FROM.items():
-        _same(path, what, then[name], now[name])
+        same(path, what, then[name], now[name])
 
 
 _STARTED_FROM = {
-    "fingerprint": "another tokenizer or another contract from text to tokens",
-    "data": "other data",
-    "frozen": "another model: what is not trained differs",
+    "fingerprint": "trained with another tokenizer or another contract from text to tokens",
+    "data": "trained on other data",
+    "frozen": "trained from another model: what is not trained differs",
 }
 
 
@@ -88,10 +90,16 @@ def open_run(path: str | Path) -> Run:
 
     Raises:
         CheckpointError: there is no complete checkpoint, or the tokenizer is not the one of the training.
+
+    Example:
+        >>> run = open_run("tiny")
+        >>> run.contract is None, run.model.report.head
+        (True, 'new head')
     """
     if not is_run(path):
-        said = exported(path)
-        return Run(open_model(str(path), seed=0), said["contract"], None, said["format"])
+        model = open_model(str(path), seed=0)
+        said = exported(model)
+        return Run(model, said["contract"], None, said["format"], said["file"])
     config = load_config(path)
     then = stored(Path(path) / RUN, _STARTED_FROM)
     model, contract = open_model(config.model, config.seed), then["contract"]
@@ -100,10 +108,10 @@ def open_run(path: str | Path) -> Run:
         "frozen": frozen_fingerprint(model, contract, config),
     }
     for name, value in now.items():
-        _same(Path(path), _STARTED_FROM[name], then[name], value)
+        same(Path(path) / RUN, _STARTED_FROM[name], then[name], value)
     trained = restore(path, model, config)
     source = dataclasses.replace(trained.report, source=f"{path} (from {config.model})", head="trained")
-    return Run(dataclasses.replace(trained, report=source), contract, config, then["format"])
+    return Run(dataclasses.replace(trained, report=source), contract, config, then["format"], then["file"])
 
 
 def frozen_fingerprint(model: RewardModel, contract: TextContract, config: TrainConfig) -> str:
@@ -138,12 +146,3 @@ def data_fingerprint(*layouts: Layout) -> str:
         for array in arrays:
             digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]
-
-
-def _same(path: Path, what: str, then: str, now: str) -> None:
-    if then != now:
-        raise CheckpointError(
-            f"the run was started with {what}",
-            {"run": str(path), "then": then[:16], "now": now[:16]},
-            "Go on with the files that it was started from, or start a new run in another directory.",
-        )

@@ -66,6 +66,8 @@ def join_scores(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = []
     made_by: dict[str, str] = {}
     for path in paths:
+        if not Path(path).is_file():
+            raise DataError("there is no such file of scores", {"file": str(path)}, "Write it with `rmjax score`.")
         for number, text in enumerate(Path(path).read_text().splitlines(), start=1):
             try:
                 line = json.loads(text)

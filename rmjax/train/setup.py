@@ -14,7 +14,7 @@ import numpy as np
 from rmjax.comparisons import check_ties
 from rmjax.data import synthetic
 from rmjax.data.buckets import Layout, PackSpec
-from rmjax.data.contract import TextContract, fingerprint
+from rmjax.data.contract import TextContract, fingerprint, overlay
 from rmjax.data.dataset import PreferenceData, subset
 from rmjax.data.formats import read
 from rmjax.data.packing import make_layout
@@ -133,9 +133,7 @@ def prepare(config: TrainConfig) -> Prepared:
     check_ties(data.comparisons, config.data.ties, rows=data.rows)
     model = open_model(config.model, config.seed)
     parse(config.trainable, model.config.num_layers)
-    contract = config.text
-    if contract == TextContract():  # nothing was asked for: a model that was trained here goes on as it read text
-        contract = exported(config.model)["contract"] or contract
+    contract = overlay(exported(model)["contract"] or TextContract(), config.text)
     parts = split(data, {"train": 1 - config.data.held_out, "held_out": config.data.held_out}, config.data.split_seed)
     layouts = {}
     for name, part in parts.parts.items():

@@ -1,34 +1,45 @@
-"""What stands beside a model on disk about how it reads text."""
+"""What stands beside a model on disk about how it reads text, and on what it was trained."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rmjax.data.contract import TextContract
+from rmjax.data.contract import TextContract, fingerprint
 from rmjax.errors import CheckpointError
+from rmjax.models.load import RewardModel
 
 RUN = "contract.json"  # beside the checkpoints of a run: what it was started from
 EXPORTED = "rmjax.json"  # beside the files of an exported model: what they cannot say
+KEPT = ("contract", "fingerprint", "format", "file")  # what both hold
 
 
 def is_run(path: str | Path) -> bool:
     """Whether a path holds a run, or what is left of one, and not a model of the ecosystem."""
     folder = Path(path)
-    return (folder / RUN).exists() or ((folder / "checkpoints").is_dir() and not any(folder.glob("*.safetensors")))
+    if (folder / RUN).exists():
+        return True
+    if not (folder / "config.json").exists():
+        return (folder / "checkpoints").is_dir()
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+    except ValueError:
+        return False
+    return isinstance(config, dict) and "optimizer" in config and "model_type" not in config
 
 
 def stored(path: Path, more: Iterable[str] = ()) -> dict[str, Any]:
-    """The contract from text to score in a file, with the format of the training file and what else is asked for.
+    """The contract from text to score in a file, with what else is kept beside it.
 
     Args:
         path: of the file.
-        more: further names that it holds.
+        more: further names than those of `KEPT`.
 
     Returns:
-        `contract`, a `TextContract`; `format`; and the others.
+        `contract`, a `TextContract`; its `fingerprint`; `format` and `file` of the training; and the others.
 
     Raises:
         CheckpointError: the file is not there, is damaged, or is of another version.
@@ -36,7 +47,7 @@ def stored(path: Path, more: Iterable[str] = ()) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
         found["contract"] = TextContract(**found["contract"])
-        return {name: found[name] for name in ("contract", "format", *more)}
+        return {name: found[name] for name in (*KEPT, *more)}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             "the contract from text to score cannot be read",
@@ -45,17 +56,60 @@ def stored(path: Path, more: Iterable[str] = ()) -> dict[str, Any]:
         ) from error
 
 
-def exported(path: str | Path) -> dict[str, Any]:
-    """The contract and the format of an exported model; None for both where nobody said.
+def exported(model: RewardModel) -> dict[str, Any]:
+    """What an exported model was given along; None for everything where nobody said.
 
     Args:
-        path: a model by name.
+        model: as it was loaded.
 
     Returns:
-        `contract` and `format`.
+        As `stored`.
 
     Raises:
-        CheckpointError: as `stored`.
+        CheckpointError: as `stored`, or the tokenizer or the contract is not the one that was exported.
     """
-    beside = Path(path) / EXPORTED
-    return stored(beside) if beside.exists() else {"contract": None, "format": None}
+    if model.report.directory is None or not (path := Path(model.report.directory) / EXPORTED).exists():
+        return dict.fromkeys(KEPT)
+    found = stored(path)
+    now = fingerprint(found["contract"], model.tokenizer)
+    same(path, "exported with another tokenizer or another contract from text to tokens", found["fingerprint"], now)
+    return found
+
+
+def same(path: Path, what: str, then: str, now: str) -> None:
+    """Refuse a model whose files are no longer those that it was made with.
+
+    Args:
+        path: of the file that says so.
+        what: happened.
+        then: a fingerprint as it was stored.
+        now: the same of what is there.
+
+    Raises:
+        CheckpointError: they differ.
+    """
+    if then != now:
+        raise CheckpointError(
+            f"the model was {what}",
+            {"file": str(path), "then": str(then)[:16], "now": now[:16]},
+            "Go on with the files that it was made with, or make it anew in another directory.",
+        )
+
+
+def file_fingerprint(path: str) -> str:
+    """A name for the bytes of a file of preferences; the synthetic world has its own.
+
+    Args:
+        path: of the file, or "synthetic".
+
+    Returns:
+        The first 16 digits of a SHA-256.
+
+    Example:
+        >>> file_fingerprint("synthetic")
+        'synthetic'
+    """
+    if path == "synthetic":
+        return path
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from rmjax.cli import main
+from rmjax.data.contract import TextContract
 from rmjax.errors import GaugeError
 from rmjax.head import Head
 from rmjax.models.load import load
 from rmjax.models.save import save
-from rmjax.train import fit, join_scores, open_run
+from rmjax.train import Run, fit, join_scores, open_run
+from rmjax.train.export import export
 from rmjax.train.metrics import read_metrics
 from rmjax.train.setup import open_model
 from tests.train.small_runs import small_run, write_votes
@@ -158,11 +160,17 @@ def test_an_export_scores_as_the_run_does_under_the_same_fingerprint(pairs, tmp_
     assert open_run(tmp_path / "again").contract == open_run(tmp_path / "run").contract
 
 
-def test_a_model_that_has_a_contract_is_not_read_under_another(trained, pairs, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["score", str(pairs), "--model", str(trained), "--text.max-length", "77"])
-    assert stopped.value.code == 2
-    assert "--text" in capsys.readouterr().err
+def test_a_model_that_has_a_contract_is_not_read_under_another(stranger, pairs, tmp_path, capsys):
+    """What is asked for and is so already is no other contract, and a default that is asked for is."""
+    run = Run(load(stranger), TextContract("raw", " ", "today", False, False, 77, "drop", "last"), None)
+    export(tmp_path / "model", run)
+    score = ["score", str(pairs), "--model", str(tmp_path / "model"), "--output", str(tmp_path / "scores.jsonl")]
+    main([*score, "--text.max-length", "77", "--text.template", "raw", "--text.truncation", "auto"])
+    for option, value in (("--text.max-length", "1024"), ("--text.score-token", "hf"), ("--text.add-eos", "True")):
+        with pytest.raises(SystemExit) as stopped:
+            main([*score, option, value])
+        assert stopped.value.code == 2
+        assert f"asked for {value!r}".replace("'1024'", "1024").replace("'True'", "True") in capsys.readouterr().err
 
 
 def test_evaluating_on_the_training_file_is_said(tmp_path, capsys):
@@ -171,7 +179,14 @@ def test_evaluating_on_the_training_file_is_said(tmp_path, capsys):
     capsys.readouterr()
     main(["eval", str(file), "--model", str(tmp_path / "run"), "--output", str(tmp_path)])
     assert "seen in training" in " ".join(capsys.readouterr().out.split())
-    assert "Seen in training" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "Seen in training" in page
+    assert "Loss over training" in page
+    other = write_votes(tmp_path / "other.jsonl", seed=1)
+    main(["export", str(tmp_path / "run"), str(tmp_path / "model")])
+    for seen, path, model in ((False, other, "run"), (True, file.rename(tmp_path / "moved.jsonl"), "model")):
+        main(["eval", str(path), "--model", str(tmp_path / model), "--output", str(tmp_path)])
+        assert ("Seen in training" in (tmp_path / "report.html").read_text()) == seen
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -72,6 +72,7 @@ def test_a_swap_check_passes_where_margins_change_their_sign_and_nothing_else():
     assert (sided.kept, sided.passed) == (1, False)
     assert not swap_check(margins[:2] + 0.5, -margins[:2] + 0.5).passed
     assert swap_check([1e-4], [1e-4]).kept == 0
+    assert swap_check([1.0, np.nan, 1.0], [0.0, 1.0, np.nan]).kept == 3
     assert swap_check([], []).passed
     assert not swap_check([np.nan], [1.0]).passed
     with pytest.raises(DataError, match="exchanged"):

@@ -108,6 +108,12 @@ def test_qwens_window_counts_only_when_it_is_used(keys, window):
         ({"head_dim": 16.0}, "head_dim=16.0"),
         ({"rms_norm_eps": "1e-5"}, "rms_norm_eps=1e-5"),
         ({"rms_norm_eps": float("nan")}, "rms_norm_eps=nan"),
+        ({"max_position_embeddings": "2048"}, "max_position_embeddings=2048"),
+        ({"num_attention_heads": 4, "num_key_value_heads": 3}, "a divisor of the 4 heads"),
+        ({"head_dim": 15}, "head_dim is even"),
+        ({"tie_word_embeddings": "false"}, "tie_word_embeddings is true or false"),
+        ({"rope_parameters": "x"}, "rope_parameters is an object"),
+        ({"rope_parameters": {"rope_theta": "abc"}}, "rope_theta is a positive number"),
         ({"rope_parameters": {"rope_type": "llama3", "factor": 8.0}}, "key=low_freq_factor"),
     ],
 )

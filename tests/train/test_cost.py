@@ -31,6 +31,7 @@ def test_seconds_follow_layers_that_are_passed(layers, trained, passes, monkeypa
     config = dataclasses.replace(CONFIG, num_layers=layers)
     counts = {BUCKET: 3, dataclasses.replace(BUCKET, rows=1): 2}
     said = cost.estimate(config, counts, 700, trained)
-    assert said.seconds == pytest.approx(passes * (3 * 1.0 + 2 * 0.5) / jax.device_count(), rel=1e-12)
+    assert said.seconds == pytest.approx(passes * (3 * 1.0 + 2 * 0.5), rel=1e-12)
+    assert cost.estimate(config, counts, 700, trained, devices=4).seconds == pytest.approx(said.seconds / 4, rel=1e-12)
     assert said.positions == (3 * 2 + 2) * 128
     assert said.tokens == 700

@@ -18,12 +18,18 @@ def events(directory):
             at += 16 + size
 
 
+def test_what_is_not_finite_is_null_in_the_file(tmp_path):
+    with MetricsLog(tmp_path) as log:
+        log.write(ROW | {"loss": float("inf"), "layer_margin": [float("nan"), 1.0]})
+    assert read_metrics(tmp_path) == [ROW | {"loss": None, "layer_margin": [None, 1.0]}]
+
+
 def test_every_number_is_a_curve_but_levels_and_a_list_is_one_curve_a_layer(tmp_path):
     with MetricsLog(tmp_path) as log:
         log.write(ROW | {"layer_margin": [0.0, 0.25]})
     assert read_metrics(tmp_path) == [ROW | {"layer_margin": [0.0, 0.25]}]
     found = {value.tag: value.simple_value for value in events(tmp_path)}
-    assert found == {"loss": 0.5, "layer_margin/0": 0.0, "layer_margin/1": 0.25}
+    assert found == {"epoch": 0.0, "loss": 0.5, "layer_margin/0": 0.0, "layer_margin/1": 0.25}
 
 
 def test_rows_after_the_step_that_is_resumed_from_are_cut_off(tmp_path):

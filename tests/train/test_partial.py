@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from rmjax.head import score
 from rmjax.models import ModelConfig, forward
+from rmjax.models.layers import rms_norm
 from rmjax.train.step import make_gradient_fn
 from rmjax.train.trainable import join, split
 from tests.train.test_meshes import make_batch
@@ -47,3 +49,15 @@ def test_bfloat16_matmuls_leave_scores_and_gradients_in_float32():
     assert abs(float(readout.loss_sum / reference.loss_sum) - 1) < 0.05
     for mine, theirs in zip(jax.tree.leaves(gradient), jax.tree.leaves(exact), strict=True):
         assert relative(mine, theirs) < 0.2
+
+
+def test_the_head_reads_a_state_in_bfloat16_through_a_norm_in_float32():
+    """Rounding the normed state to bfloat16 again would cost the score two of its digits."""
+    params, batch = make_params(CONFIG, jnp.float32), make_batch()
+    keep = lambda site, layer, x: (x, x if site == "resid_post" else None)  # noqa: E731
+    out = forward(params, batch, CONFIG, tap=keep, layer_scores=True, dtype=jnp.bfloat16)
+    for layer in range(CONFIG.num_layers):
+        states = out.reads["resid_post"][layer].reshape(-1, CONFIG.hidden_size)[batch.score_index]
+        assert states.dtype == jnp.bfloat16
+        expected = score(rms_norm(states.astype(jnp.float32), params.norm, CONFIG.norm_eps), params.head)
+        np.testing.assert_allclose(out.layer_scores[layer + 1], expected, rtol=1e-5, atol=1e-5)

@@ -11,7 +11,7 @@ from rmjax.data.contract import TextContract
 from rmjax.errors import CheckpointError
 from rmjax.head import Head
 from rmjax.models.save import save
-from rmjax.train import fit, open_run
+from rmjax.train import TrainConfig, fit, open_run
 from rmjax.train.config import resolve, to_json
 from rmjax.train.export import export
 from rmjax.train.setup import open_model
@@ -68,9 +68,6 @@ def test_training_goes_on_from_an_export_and_not_from_a_run(copied, tmp_path):
     export(tmp_path / "exported", run)
     fit(dataclasses.replace(further, model=str(tmp_path / "exported")))
     assert open_run(tmp_path / "further").contract == run.contract
-    other = dataclasses.replace(further, output=str(tmp_path / "other"), text=TextContract(max_length=50))
-    fit(dataclasses.replace(other, model=str(tmp_path / "exported")))
-    assert open_run(tmp_path / "other").contract.max_length == 50
 
 
 def test_data_that_were_replaced_are_refused(copied):
@@ -168,3 +165,58 @@ def test_a_damaged_checkpoint_and_a_damaged_row_are_named(copied):
     (folder / "run" / "metrics.jsonl").write_text("oops\n")
     with pytest.raises(CheckpointError, match="line=1"):
         fit(config)
+
+
+@pytest.fixture
+def export_of(copied, tmp_path):
+    """The run with another way to read text than the default, as an export."""
+    run = open_run(copied[0].output)
+    contract = dataclasses.replace(run.contract, separator=" => ")
+    export(tmp_path / "exported", dataclasses.replace(run, contract=contract))
+    return tmp_path / "exported", contract
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"max_length": "64"}, {"max_length": None}, {"template": "chatt"}, {"separator": "\n\n"}, {"future": 1}, None],
+)
+def test_an_export_whose_contract_was_changed_is_refused(change, export_of):
+    folder, _ = export_of
+    found = json.loads((folder / "rmjax.json").read_text())
+    found["contract"] = change and found["contract"] | change
+    (folder / "rmjax.json").write_text(json.dumps(found))
+    with pytest.raises(CheckpointError, match=r"rmjax\.json"):
+        open_run(folder)
+
+
+def test_a_contract_comes_along_from_the_hub_and_with_no_other_model(export_of, tmp_path, monkeypatch):
+    folder, contract = export_of
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, allow_patterns: str(folder))
+    assert open_run("somebody/model").contract == contract
+    (tmp_path / "tiny").mkdir()
+    shutil.copy(folder / "rmjax.json", tmp_path / "tiny")
+    monkeypatch.chdir(tmp_path)
+    assert open_run("tiny").contract is None
+
+
+def test_training_from_an_export_keeps_what_is_not_asked_for(export_of, copied, tmp_path):
+    folder, contract = export_of
+    config = dataclasses.replace(copied[0], model=str(folder), output=str(tmp_path / "further"), max_steps=1)
+    fit(dataclasses.replace(config, text=TextContract(max_length=50)))
+    assert open_run(config.output).contract == dataclasses.replace(contract, max_length=50)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"config.json": '{"model_type": "llama"}', "checkpoints/x": "", "pytorch_model.bin": ""}, "lacks a key"),
+        ({"checkpoints/x": ""}, "configuration of the run"),
+        ({"config.json": to_json(TrainConfig())}, r"contract\.json"),
+    ],
+)
+def test_runs_and_models_are_told_apart(files, said, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with pytest.raises(CheckpointError, match=said):
+        open_run(tmp_path)
