@@ -95,7 +95,7 @@ def test_a_bias_moves_no_margin(case, graph):
     assert (np.abs(plain - biased) <= 2 * EPS * (size[c.first] + size[c.second])).all()
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
 def test_the_gradient_in_a_bias_is_0_on_disjoint_pairs(x64, dtype):
     rng = np.random.default_rng(0)
     pairs = Comparisons.from_pairs(np.arange(0, N, 2), np.arange(1, N, 2), prompt=np.arange(N) // 2)

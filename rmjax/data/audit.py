@@ -32,6 +32,7 @@ class Audit:
     rows: int  # comparisons and rows left out
     comparisons: int
     dropped: Mapping[str, int]  # reason -> rows left out
+    unread: tuple[str, ...]  # columns of the file that nothing was made of
     prompts: int
     sources: int
     responses: int
@@ -92,6 +93,7 @@ def audit(data: PreferenceData) -> Audit:
         rows=edges + sum(dropped.values()),
         comparisons=edges,
         dropped=dropped,
+        unread=data.unread,
         prompts=len(data.prompts),
         sources=len(set(data.sources)),
         responses=len(data.responses),

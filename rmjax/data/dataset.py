@@ -51,6 +51,7 @@ class PreferenceData:
     format: str = ""
     columns: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)  # each [E], for slices
     dropped: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)  # reason -> rows left out
+    unread: tuple[str, ...] = ()  # columns of the file that nothing was made of
     file: str = ""
 
     def __post_init__(self):

@@ -73,6 +73,7 @@ def lines(audit: Audit) -> list[tuple[str, str]]:
         ("format", audit.format),
         ("rows", f"{audit.rows:,}"),
         *((f"  left out: {reason}", f"{count:,}") for reason, count in audit.dropped.items()),
+        ("  columns not read", ", ".join(audit.unread) or "none"),
         ("comparisons", f"{audit.comparisons:,}"),
         ("  of a pair again", f"{audit.repeated_pairs:,}"),
         ("  pairs judged both ways", f"{audit.contradictory_pairs:,}"),

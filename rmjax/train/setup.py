@@ -145,12 +145,43 @@ def prepare(config: TrainConfig) -> Prepared:
                 'Look at the file with `rmjax inspect`; if all votes are ties, only ties="half" counts them.',
             )
         tokenised = tokenise(heard, model.tokenizer, contract, on_empty_answer=config.data.on_empty_answer)
+        check_positions(tokenised, model.config)
         layout = lay_out(weigh(tokenised, config.data), config.packing, config.mesh)
         if silent := part.num_comparisons - heard.num_comparisons:
             note = f"{silent:,} comparisons of training have no vote that counts and are left out"
             layout = dataclasses.replace(layout, notes=(*layout.notes, note))
         layouts[name] = layout
     return Prepared(model, parts, layouts["train"], layouts["held_out"], dict(data.dropped))
+
+
+def beyond_positions(tokenised: TokenisedData, config: ModelConfig) -> np.ndarray:
+    """Rows of the file with a text that has more tokens than the model has positions."""
+    c, long = tokenised.data.comparisons, tokenised.lengths > config.max_positions
+    return tokenised.data.rows[long[c.first] | long[c.second]]
+
+
+def check_positions(tokenised: TokenisedData, config: ModelConfig) -> None:
+    """Refuse texts with more tokens than the model has positions: its scores there mean nothing, and nobody sees it.
+
+    Args:
+        tokenised: the data set.
+        config: the decoder.
+
+    Raises:
+        DataError: names the first row with such a text.
+    """
+    rows = beyond_positions(tokenised, config)
+    if len(rows):
+        raise DataError(
+            "a text has more tokens than the model has positions",
+            {
+                "row": int(rows[0]),
+                "tokens": int(tokenised.lengths.max()),
+                "positions": config.max_positions,
+                "comparisons": len(rows),
+            },
+            f"Say max_length={config.max_positions}.",
+        )
 
 
 def weigh(tokenised: TokenisedData, config: ReadConfig) -> TokenisedData:

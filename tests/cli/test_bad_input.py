@@ -4,8 +4,11 @@ import gzip
 import json
 
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from rmjax.cli import main
+from rmjax.models.save import save
+from rmjax.train.setup import open_model
 
 GOOD = {"prompt": "Say hello.", "chosen": "Hello, how are you?", "rejected": "No."}
 DIALOGUE = "\n\nHuman: Say {}.\n\nAssistant: {}"
@@ -76,6 +79,49 @@ def test_ties_without_a_policy_are_counted_and_refused(tmp_path, capsys):
     said = " ".join(capsys.readouterr().err.split())
     assert "ties=6.0, row=1" in said
     assert "--data.ties drop" in said
+
+
+def test_a_model_file_with_a_missing_tensor_is_refused_before_training(tmp_path, capsys):
+    model = open_model("tiny", seed=0)
+    save(tmp_path / "model", model)
+    weights = tmp_path / "model" / "model.safetensors"
+    tensors = load_file(weights)
+    del tensors["model.layers.1.mlp.up_proj.weight"]
+    save_file(tensors, weights, metadata={"format": "pt"})
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "--model", str(tmp_path / "model"), "--output", str(tmp_path / "run")])
+    assert stopped.value.code == 2
+    assert "model.layers.1.mlp.up_proj.weight" in "".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '"x"'])
+@pytest.mark.parametrize(
+    "name", ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json"]
+)
+def test_a_damaged_file_of_a_model_is_named(name, damage, tmp_path, capsys):
+    save(tmp_path / "model", open_model("tiny", seed=0))
+    if name.endswith("index.json"):
+        (tmp_path / "model" / "model.safetensors").unlink()
+    (tmp_path / "model" / name).write_text(damage)
+    (tmp_path / "x.jsonl").write_bytes(lines(GOOD))
+    with pytest.raises(SystemExit) as stopped:
+        main(["inspect", str(tmp_path / "x.jsonl"), "--model", str(tmp_path / "model")])
+    assert stopped.value.code == 2
+    assert name in "".join(capsys.readouterr().err.split())
+
+
+def test_a_text_beyond_the_positions_of_the_model_is_refused_and_inspected(tmp_path, capsys):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(lines(GOOD, {"prompt": "long " * 300, "chosen": "Yes.", "rejected": "What?"}))
+    with pytest.raises(SystemExit):
+        main(["train", "--data.path", str(path), "--output", str(tmp_path / "run"), "--text.max-length", "2000",
+              "--packing.lengths", "2048", "--data.held-out", "0.5"])  # fmt: skip
+    said = " ".join(capsys.readouterr().err.split())
+    assert "row=2" in said
+    assert "--text.max-length 1024" in said
+    main(["inspect", str(path), "--model", "tiny", "--text.max-length", "2000", "--packing.lengths", "2048"])
+    assert "beyond the model's positions" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("share", ["0", "1", "1.5", "-0.1", "nan"])

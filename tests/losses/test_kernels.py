@@ -40,7 +40,11 @@ def margins(draw, largest=None, dtype=np.float32):
     largest = LAST[dtype] if largest is None else largest
     scale = draw(st.sampled_from([1e-3, 1.0, 20.0, largest]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    drawn = draw(st.lists(st.sampled_from((*WICKED, largest)) | st.floats(0, largest, width=32), max_size=8))
+    drawn = draw(
+        st.lists(
+            st.sampled_from((*WICKED, largest)) | st.floats(0, largest, width=8 * np.dtype(dtype).itemsize), max_size=8
+        )
+    )
     wicked = np.array([*WICKED, largest, *drawn])
     bulk = np.clip(scale * rng.uniform(-1, 1, SIZE), -largest, largest)
     bulk[: 2 * len(wicked)] = np.concatenate([wicked, -wicked])
@@ -70,13 +74,17 @@ def relative(got, want):
 # Value
 
 
-@given(margins(largest=HUGE))
-def test_the_loss_is_finite_not_negative_and_falls(d):
-    value = np.asarray(loss(d))
-    assert np.isfinite(value).all()
-    assert (value >= 0).all()
-    ordered = np.asarray(loss(np.sort(d)), np.float64)
-    assert (np.diff(ordered) <= 4 * EPS[np.float32] * ordered[1:]).all()  # two values of 2 ulp each
+@pytest.mark.parametrize(("dtype", "largest"), [(np.float32, HUGE), (np.float64, 1e300)])
+@given(data=st.data())
+def test_the_loss_is_finite_not_negative_and_falls(dtype, largest, data):
+    d = data.draw(margins(largest=largest, dtype=dtype))
+    with jax.enable_x64(dtype is np.float64):
+        value = np.asarray(loss(d))
+        assert value.dtype == dtype
+        assert np.isfinite(value).all()
+        assert (value >= 0).all()
+        ordered = np.asarray(loss(np.sort(d)), np.float64)
+    assert (np.diff(ordered) <= 4 * EPS[dtype] * ordered[1:]).all()  # two values of 2 ulp each
 
 
 def test_float64_reaches_its_own_ends(x64):

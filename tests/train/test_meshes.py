@@ -9,12 +9,16 @@ import pytest
 
 from rmjax import Comparisons
 from rmjax.batch import Batch
+from rmjax.data.buckets import PackSpec
 from rmjax.models import ModelConfig, abstract
 from rmjax.sharding import MeshShape, make_mesh, row_sharding, shardings
+from rmjax.train import fit, open_run
+from rmjax.train.metrics import read_metrics
 from rmjax.train.optimizer import OptimizerConfig, make_optimizer
 from rmjax.train.scoring import place
 from rmjax.train.step import make_gradient_fn
 from rmjax.train.trainable import split
+from tests.train.small_runs import small_run, write_votes
 from tests.train.trees import make_params, relative
 
 CONFIG = ModelConfig(
@@ -75,6 +79,33 @@ def test_meshes_agree_in_float32():
 
 def test_meshes_agree_in_float64(x64):
     assert_same(jnp.float64, 1e-12)
+
+
+def test_a_run_on_a_mesh_is_the_run_on_one_device(tmp_path):
+    """Training, checkpoints, evaluation and all: AdamW's first steps are as large as their signs say."""
+    file = write_votes(tmp_path / "votes.jsonl", prompts=24)
+    packing = PackSpec(lengths=(64,), tokens_per_micro_batch=256)
+    optimizer = OptimizerConfig(eps=1e-3)
+    runs = []
+    for shape in (MeshShape(1, 1, 1), MeshShape(2, 2, 2)):
+        config = small_run(
+            tmp_path / "-".join(map(str, dataclasses.astuple(shape))),
+            file,
+            mesh=shape,
+            packing=packing,
+            optimizer=optimizer,
+            evaluate_every=2,
+        )
+        trained = fit(config).model.params
+        opened = open_run(config.output).model.params
+        for a, b in zip(jax.tree.leaves(trained), jax.tree.leaves(opened), strict=True):
+            np.testing.assert_array_equal(a, b)
+        runs.append((trained, read_metrics(config.output)))
+    for a, b in zip(jax.tree.leaves(runs[1][0]), jax.tree.leaves(runs[0][0]), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    for name in ("loss", "margin", "eval_loss"):
+        mine, theirs = ([row[name] for row in rows if name in row] for _, rows in runs)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5)
 
 
 def test_parameters_and_optimiser_state_are_shared_out():

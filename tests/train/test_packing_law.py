@@ -188,3 +188,16 @@ def test_without_a_tap_and_with_one_that_does_nothing_the_scores_are_bitwise_the
     plain = jax.jit(lambda p: forward(p, batch, BASE).scores)(params)
     tapped = jax.jit(lambda p: forward(p, batch, BASE, tap=lambda site, layer, x: (x, None)).scores)(params)
     np.testing.assert_array_equal(plain, tapped)
+
+
+def test_a_bias_raises_every_score_and_no_margin_and_who_else_is_scored_changes_nothing():
+    """No centring hides in the forward function: a score is a level, of its own text alone."""
+    params, groups = make_params(BASE, jnp.float32), [[[1, 2, 3, 4], [5]], [[6, 7], [8]]]
+    head = dataclasses.replace(params.head, bias=jnp.float32(0.25))
+    raised = dataclasses.replace(params, head=dataclasses.replace(head, bias=head.bias + 1))
+    of = [packed_results(dataclasses.replace(p, head=h), make_data(groups), BASE, jnp.float32)
+          for p, h in ((params, head), (raised, raised.head))]  # fmt: skip
+    np.testing.assert_allclose(of[1][0] - of[0][0], 1, rtol=0, atol=4e-7)
+    np.testing.assert_allclose(of[1][1], of[0][1], rtol=0, atol=1e-6)
+    alone = packed_results(dataclasses.replace(params, head=head), make_data(groups[:1]), BASE, jnp.float32)[0]
+    np.testing.assert_allclose(of[0][0][:2], alone, rtol=1e-6, atol=1e-7)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 from rmjax.data.dataset import PreferenceData, is_empty, plain
 from rmjax.data.formats.assemble import Row, assemble
-from rmjax.data.formats.ballots import ballot
+from rmjax.data.formats.ballots import COUNTS, VOTES, ballot
 from rmjax.data.formats.fields import BadRow, Fields, Judgement, shown
 from rmjax.data.formats.files import rows
 from rmjax.data.formats.pairs import pair
@@ -65,10 +66,12 @@ def read(
     understood: list[Row] = []
     left_out: dict[str, list[int]] = collections.defaultdict(list)
     first_bad: tuple[int, BadRow] | None = None
+    columns: dict[str, None] = {}  # in the order in which they occur
     parse: Callable[[dict, Fields, Texts | None], Judgement] | None = None
     for number, found in rows(path):
         try:
             row = record(found)
+            columns |= dict.fromkeys(row)
             parse = parse or _parser(row, fields, path)
             judgement = parse(row, fields, lookup)
             if understood and judgement.format != understood[0].judgement.format:
@@ -106,7 +109,16 @@ def read(
             "Mend the rows, or name the columns with Fields(...).",
         )
     dropped = {reason: tuple(numbers) for reason, numbers in left_out.items()}
-    return assemble(understood, fields.keep, str(path), dropped)
+    data = assemble(understood, fields.keep, str(path), dropped)
+    return dataclasses.replace(data, unread=tuple(name for name in columns if name not in _read_columns(fields, data)))
+
+
+def _read_columns(fields: Fields, data: PreferenceData) -> set[str]:
+    """The columns that something was made of."""
+    sides = (fields.first, fields.second, fields.votes, fields.gold)
+    if data.format not in (COUNTS, VOTES):
+        sides = (fields.chosen, fields.rejected)
+    return {*sides, *(fields.prompt or ("prompt",)), *fields.keep, *([fields.source] if fields.source else [])}
 
 
 def _parser(row: dict, fields: Fields, path: str | Path) -> Callable[[dict, Fields, Texts | None], Judgement]:

@@ -136,6 +136,12 @@ def test_an_unknown_format_lists_what_was_seen_and_what_is_known(tmp_path):
         read(write(tmp_path, [{"question": "2 + 2?", "good": "4", "bad": "5"}]))
 
 
+def test_columns_that_nothing_was_made_of_are_named(tmp_path):
+    rows = [GOOD | {"margin": 3, "topic": "sums", "votes": 1}, GOOD | {"rejected": "6", "topic": "more", "id": 7}]
+    assert read(write(tmp_path, rows), fields=Fields(keep=("topic",))).unread == ("margin", "votes", "id")
+    assert read(write(tmp_path, [BALLOT | {"chosen_by": "x"}])).unread == ("chosen_by",)
+
+
 def test_columns_may_have_other_names(tmp_path):
     path = write(tmp_path, [{"question": "2 + 2?", "good": "4", "bad": "5"}])
     data = read(path, fields=Fields(prompt=("question",), chosen="good", rejected="bad"))
