@@ -64,9 +64,9 @@ class Config:
     ukp_texts: str
     """ukp_arguments.jsonl.gz."""
     hh_steps: int = 4
-    """Steps of 8 pairs that TRL is timed on, after one that is not counted."""
+    """Steps of 8 pairs that both are timed on; TRL takes the first of them once before, uncounted."""
     ukp_steps: int = 4
-    """The same on UKP."""
+    """The same on UKP, of which rmjax is timed on the whole topics that these pairs are of."""
     model: str = "smollm2-135m"
     """The weights."""
     json: str | None = None
@@ -75,14 +75,15 @@ class Config:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """Comparisons per second of every timed step."""
+    """Comparisons, and the seconds that they took: rows and batches differ in speed by design."""
 
-    rates: tuple[float, ...]
+    comparisons: int
+    seconds: float
 
     @property
     def rate(self) -> float:
-        """The median."""
-        return float(np.median(self.rates))
+        """Comparisons per second."""
+        return self.comparisons / self.seconds
 
 
 def main(config: Config) -> list[dict[str, Any]]:
@@ -99,11 +100,11 @@ def main(config: Config) -> list[dict[str, Any]]:
             ("HH pairs", hh_layout(config, model), config.hh_steps, 2.0),
             ("UKP comparisons", ukp_layout(config, model), config.ukp_steps, 30.0),
         ):
-            batches = first_batches(layout, 8 * (steps + 1))
+            batches = first_batches(layout, 8 * steps)
             before = time_rmjax(model, layout, batches)
             theirs = time_trl(config, Path(scratch), model, layout, batches, steps, threads)
             after = time_rmjax(model, layout, batches)
-            ours = Timing(before.rates + after.rates)
+            ours = Timing(before.comparisons + after.comparisons, before.seconds + after.seconds)
             command = "python -m experiments.benchmarks.train_vs_trl"
             rows += [
                 row(f"{name} per second, rmjax", ours.rate, "1/s", command=command),
@@ -165,8 +166,7 @@ def time_rmjax(model: RewardModel, layout: Layout, batches: list[MicroBatch]) ->
         step(batch)
         seconds += time.perf_counter() - start
         comparisons += len(batch.comparisons)
-    # Rows of different lengths differ in speed by design: only the rate over all of them is comparable.
-    return Timing((comparisons / seconds,))
+    return Timing(comparisons, seconds)
 
 
 def time_trl(
@@ -181,7 +181,8 @@ def time_trl(
     """The same comparisons in the same order, in batches of 8, in TRL's own environment."""
     data, contract = layout.tokenised.data, layout.tokenised.contract
     path = scratch / "pairs.jsonl"
-    order = [e for batch in batches for e in batch.comparisons][: 8 * (steps + 1)]
+    order = [e for batch in batches for e in batch.comparisons][: 8 * steps]
+    order = [*order[:8], *order]  # the first step warms up
     with path.open("w") as file:
         for e in order:
             sides = []
@@ -196,7 +197,7 @@ def time_trl(
         raise SystemExit(f"TRL ended with {done.returncode}:\n{done.stderr[-3000:]}")
     result = json.loads(done.stdout.strip().splitlines()[-1])
     print(f"TRL: {result['versions']}, {result['kept']} of {result['given']} pairs kept")
-    return Timing(tuple(8 / seconds for seconds in result["seconds"][1:]))
+    return Timing(8 * steps, sum(result["seconds"][1:]))
 
 
 if __name__ == "__main__":
