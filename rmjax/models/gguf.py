@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -9,10 +10,12 @@ from typing import Any, cast
 import numpy as np
 
 from rmjax.errors import CheckpointError
-from rmjax.models.config import Family, ModelConfig
+from rmjax.models.config import Family, Llama3Scaling, ModelConfig
 from rmjax.models.gguf_format import GGUFFile
+from rmjax.models.layers import rope_frequencies
 
 _FAMILIES = ("llama", "qwen2", "qwen3")  # Mistral files call themselves llama
+_FACTORS = "rope_freqs.weight"
 _TRUNK = {
     "token_embd.weight": "model.embed_tokens.weight",
     "output_norm.weight": "model.norm.weight",
@@ -43,7 +46,7 @@ def config_from_gguf(file: GGUFFile) -> ModelConfig:
         The configuration.
 
     Raises:
-        CheckpointError: another architecture or rotary scaling, or metadata that are missing.
+        CheckpointError: another architecture or rotary scaling than is known, or metadata that are missing.
     """
     family = file.metadata.get("general.architecture")
     if family not in _FAMILIES:
@@ -57,14 +60,14 @@ def config_from_gguf(file: GGUFFile) -> ModelConfig:
             )
         return value
 
-    if (scaling := get("rope.scaling.type", "none")) != "none" or "rope_freqs.weight" in file:
-        raise _unknown("rope scaling", scaling if scaling != "none" else "rope_freqs.weight", ("none",))
+    if (scaling := get("rope.scaling.type", "none")) != "none":
+        raise _unknown("rope scaling", scaling, ("none", f"that of Llama 3 in {_FACTORS}"))
     heads, hidden = get("attention.head_count"), get("embedding_length")
     head_dim = get("attention.key_length", hidden // heads)
     if (rotated := get("rope.dimension_count", head_dim)) != head_dim:
         raise _unknown("rope.dimension_count", rotated, (head_dim,))
     has = lambda name: f"blk.0.{name}" in file  # noqa: E731
-    return ModelConfig(
+    config = ModelConfig(
         family=cast(Family, family),
         vocab_size=file.shape("token_embd.weight")[0] if "token_embd.weight" in file else get("vocab_size"),
         hidden_size=hidden,
@@ -84,18 +87,47 @@ def config_from_gguf(file: GGUFFile) -> ModelConfig:
         tie_embeddings="output.weight" not in file,
         max_positions=get("context_length", 2048),
     )
+    if _FACTORS not in file:
+        return config
+    return dataclasses.replace(config, rope_scaling=llama3_scaling(file[_FACTORS], config))
+
+
+def llama3_scaling(factors: np.ndarray, config: ModelConfig) -> Llama3Scaling:
+    """The scaling of Llama 3.1 and later, of which a GGUF file keeps only by how much each frequency is divided.
+
+    Args:
+        factors: one per frequency, [K/2].
+        config: the decoder without a scaling.
+
+    Returns:
+        The scaling that gives these factors, to float32.
+
+    Raises:
+        CheckpointError: none of the published form does.
+
+    Example:
+        >>> config = ModelConfig(128, 64, 128, num_layers=1, num_heads=1, num_kv_heads=1, head_dim=4, rope_theta=5e5)
+        >>> llama3_scaling(np.array([1.0, 1.0]), config).factor
+        1.0
+    """
+    scaling = Llama3Scaling(float(np.max(factors)), 1.0, 4.0, 8192)  # of all published ones, which differ in the factor
+    plain, scaled = rope_frequencies(config), rope_frequencies(dataclasses.replace(config, rope_scaling=scaling))
+    if factors.shape != plain.shape or not np.allclose(plain / factors, scaled, rtol=1e-5, atol=0):
+        raise _unknown(_FACTORS, "other factors than those of Llama 3", ("that scaling",))
+    return scaling
 
 
 class GGUFTensors(Mapping[str, np.ndarray]):
     """A file's tensors under the ecosystem's names and in its order of rows.
 
     Guarantees: the query and key rows of a llama file are put back in order. The format interleaves the two halves
-    that rotary embeddings turn against each other, for llama alone.
+    that rotary embeddings turn against each other, for llama alone. Factors of rotary frequencies are part of the
+    configuration.
     """
 
     def __init__(self, file: GGUFFile, config: ModelConfig):
         self._file, self._config = file, config
-        self._theirs = {ecosystem_name(name): name for name in file}
+        self._theirs = {ecosystem_name(name): name for name in file if name != _FACTORS}
 
     def __getitem__(self, name: str) -> np.ndarray:
         tensor = self._file[self._theirs[name]]

@@ -64,9 +64,25 @@ def rotate(x: jax.Array, table: tuple[jax.Array, jax.Array]) -> jax.Array:
 
 
 def attention_mask(segment: jax.Array, parent: jax.Array, depth: jax.Array, window: int | None) -> jax.Array:
-    """Which keys each query sees, [R, query, key]: its own segment up to itself, and all of its segment's parent.
+    """Which keys each query sees: its own segment up to itself, and all of its segment's parent.
 
     Padding sees padding: a row of the mask without any key would make its softmax not a number.
+
+    Args:
+        segment: of every position, [R, T]; -1 for padding.
+        parent: the segment that a segment continues, at each of its positions, [R, T]; -1 for a root.
+        depth: positions along the path from the root, [R, T].
+        window: how far back a query sees, in depth; None for all the way.
+
+    Returns:
+        Booleans [R, T, T], query by key.
+
+    Example:
+        >>> path = np.array([[0, 1, 2]])  # a prompt of one token, and two answers of one token
+        >>> attention_mask(path, np.array([[-1, 0, 0]]), np.array([[0, 1, 1]]), None)[0].astype(int)
+        array([[1, 0, 0],
+               [1, 1, 0],
+               [1, 0, 1]])
     """
     query = lambda x: x[:, :, None]  # noqa: E731
     key = lambda x: x[:, None, :]  # noqa: E731

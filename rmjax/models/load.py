@@ -36,12 +36,13 @@ class RewardModel:
 def load(path_or_name: str | Path) -> RewardModel:
     """Load a model, with a zero head where the file is a trunk alone.
 
-    Guarantees: the score is that of the file's authors, or loading fails and says why: every tensor is accounted for,
-    and what is not computed here is refused by name. Nothing is imported from a model's package.
+    Guarantees: the score at a token is that of the file's authors, or loading fails and says why: every tensor is
+    accounted for, and what is not computed here is refused by name. Which token is scored is for the text contract to
+    say. Nothing is imported from a model's package.
 
     Args:
-        path_or_name: a directory with config.json, safetensors and tokenizer.json; a .gguf file; "smollm2-135m"; or
-            owner/name on the hub, through huggingface_hub and its cache.
+        path_or_name: a directory with config.json, safetensors and tokenizer.json; a .gguf file with the vocabulary of
+            SmolLM2, Qwen or Llama 3; "smollm2-135m"; or owner/name on the hub, through huggingface_hub and its cache.
 
     Returns:
         Configuration, float32 parameters, tokenizer, and a report.

@@ -12,10 +12,10 @@ from rmjax.errors import CheckpointError
 from rmjax.tokenizer.tokenizer import Tokenizer
 
 _CONTROL, _USER_DEFINED = 3, 4  # token types of the format
-# How Qwen2 cuts text into words before merging: contractions, letters with one sign before them, single numerals,
-# other signs up to the line's end, line breaks, spaces.
-_QWEN2 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+# How Qwen2 and Llama 3 cut text into words before merging: contractions, letters with one sign before them, numerals
+# (of Qwen2 each by itself, of Llama 3 up to three), other signs up to the line's end, line breaks, spaces.
+_WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|NUMERALS| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 
 
@@ -54,7 +54,10 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
     try:
         tokens, kinds = list(metadata["tokenizer.ggml.tokens"]), list(metadata["tokenizer.ggml.token_type"])
         merges = [tuple(merge.split(" ", 1)) for merge in metadata["tokenizer.ggml.merges"]]
-        backend = tokenizers.Tokenizer(models.BPE(vocab={t: i for i, t in enumerate(tokens)}, merges=merges))
+        # Llama 3 takes a word that is a token as it is, also where no merges lead to it.
+        whole = pre == "llama-bpe"
+        vocabulary = {token: i for i, token in enumerate(tokens)}
+        backend = tokenizers.Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=whole))
     except Exception as error:  # the library raises bare Exception where a merge is not in the vocabulary
         raise CheckpointError(
             "the file's vocabulary is incomplete", {"reason": error}, "Convert the model to GGUF again."
@@ -71,7 +74,7 @@ def from_gguf(metadata: Mapping[str, Any]) -> Tokenizer:
         backend,
         special_tokens={f"{name}_token": tokens[index] for name, index in found.items() if index is not None},
         chat_template=metadata.get("tokenizer.chat_template"),
-        add_bos=bool(metadata.get("tokenizer.ggml.add_bos_token", False)) and found["bos"] is not None,
+        add_bos=bool(metadata.get("tokenizer.ggml.add_bos_token", whole)) and found["bos"] is not None,
     )
 
 
@@ -80,12 +83,12 @@ def _smollm() -> list[Any]:
     return [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
 
 
-def _qwen2() -> list[Any]:
-    """Qwen2's words, taken as bytes."""
+def _words(numerals: str) -> list[Any]:
+    """The words of Qwen2 or Llama 3, taken as bytes."""
     return [
-        pre_tokenizers.Split(Regex(_QWEN2), behavior="isolated"),
+        pre_tokenizers.Split(Regex(_WORDS.replace("NUMERALS", numerals)), behavior="isolated"),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
     ]
 
 
-_SPLITS = {"smollm": _smollm, "qwen2": _qwen2}
+_SPLITS = {"smollm": _smollm, "qwen2": lambda: _words(r"\p{N}"), "llama-bpe": lambda: _words(r"\p{N}{1,3}")}

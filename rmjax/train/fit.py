@@ -24,6 +24,19 @@ def fit(config: TrainConfig, observe: Sequence[Observer] = ()) -> Trained:
     Raises:
         DataError: the data cannot be understood; before anything is written.
         CheckpointError: the directory holds another run.
+
+    Example:
+        >>> import json, tempfile
+        >>> from rmjax.data.buckets import PackSpec
+        >>> from rmjax.train import DataConfig
+        >>> rows = [{"prompt": f"Say {word}.", "chosen": word, "rejected": f"not {word}"} for word in ("yes", "no")]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pairs = Path(folder, "pairs.jsonl")
+        ...     _ = pairs.write_text("".join(json.dumps(row) + chr(10) for row in rows))
+        ...     data = DataConfig(path=str(pairs), held_out=0.5)
+        ...     packing = PackSpec(lengths=(64,), tokens_per_micro_batch=64)
+        ...     fit(TrainConfig(output=f"{folder}/run", data=data, packing=packing)).steps
+        1
     """
     config = resolve(config)
     prepared = prepare(config)

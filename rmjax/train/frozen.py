@@ -54,6 +54,14 @@ def layer_states(
 
     Returns:
         States [L, N, D] float32, the first layer first. A head on the last row is the model's own.
+
+    Example:
+        >>> from rmjax.data.packing import make_layout
+        >>> from rmjax.data.tokenise import example
+        >>> from rmjax.train.setup import open_model
+        >>> model = open_model("tiny", seed=0)
+        >>> layer_states(model.params, make_layout(example()), model.config).shape
+        (2, 2, 64)
     """
 
     @jax.jit

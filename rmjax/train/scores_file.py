@@ -62,6 +62,14 @@ def join_scores(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
         DataError: a line is no line of scores.
         GaugeError: the files were made by different models or contracts. Their scores are on different scales, each
             with a constant of its own for every prompt.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "scores.jsonl")
+        ...     _ = path.write_text('{"row": 1, "margin": 0.5, "fingerprint": "0f3a"}')
+        ...     join_scores([path, path])[1]["margin"]
+        0.5
     """
     lines: list[dict[str, Any]] = []
     made_by: dict[str, str] = {}

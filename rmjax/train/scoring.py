@@ -48,6 +48,17 @@ def make_score_fn(config: ModelConfig, dtype: Any = jnp.float32) -> Callable[[Pa
 
     Returns:
         `(params, batch) -> layer scores`, compiled once per batch shape.
+
+    Example:
+        >>> from rmjax.data.batches import build
+        >>> from rmjax.data.packing import make_layout
+        >>> from rmjax.data.tokenise import example
+        >>> from rmjax.train.setup import open_model
+        >>> model, layout = open_model("tiny", seed=0), make_layout(example())
+        >>> batch = build(layout, epoch_plan(layout, seed=None).micro_batches[0]).batch
+        >>> scores = make_score_fn(model.config)(model.params, batch)
+        >>> scores.shape[0] == model.config.num_layers + 1
+        True
     """
 
     @jax.jit
@@ -84,6 +95,15 @@ def score_all(
 
     Raises:
         CheckpointError: a judged response has no finite score.
+
+    Example:
+        >>> from rmjax.data.packing import make_layout
+        >>> from rmjax.data.tokenise import example
+        >>> from rmjax.train.setup import open_model
+        >>> model, layout = open_model("tiny", seed=0), make_layout(example())
+        >>> scored = score_all(model.params, layout, make_score_fn(model.config))
+        >>> scored.margins(layout.tokenised.data.comparisons)  # of a new head
+        array([0.])
     """
     found: list[np.ndarray] = []
     where: list[np.ndarray] = []

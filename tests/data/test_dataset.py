@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmjax import Comparisons, Votes
-from rmjax.data.dataset import PreferenceData, characters, plain, subset, swap
+from rmjax.data.dataset import PreferenceData, characters, is_empty, plain, subset, swap
 from rmjax.data.formats import read
 from rmjax.errors import DataError
 
@@ -171,3 +171,13 @@ MESSAGES = st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text('a
 def test_plain_tells_texts_apart_and_characters_adds_up(a, b):
     assert (plain(a) == plain(b)) == (a == b)
     assert characters(a + b) == characters(a) + characters(b)
+
+
+INVISIBLE = " \n\t\u00a0\u00ad\u034f\u200b\u200d\u2060\u2800\u3000\u3164\ufe0f\ufeff\uffa0\x00\x7f\U000e0041"
+VISIBLE = "a.0-_\u0301\u06dd\u0600\U000110bd\U0001f600\ue000"
+
+
+@given(st.text(st.sampled_from(INVISIBLE), max_size=4), st.sampled_from(VISIBLE) | st.just(""))
+def test_an_answer_is_empty_where_nothing_of_it_is_drawn(blank, seen):
+    assert is_empty(blank + seen + blank) == (seen == "")
+    assert is_empty((("user", "hello"), ("assistant", blank + seen))) == (seen == "")

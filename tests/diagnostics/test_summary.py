@@ -69,6 +69,12 @@ def test_what_is_missing_is_none_or_says_why():
     assert undecided.counts.gold == 0
 
 
+def test_shares_of_votes_are_not_called_labels():
+    one = evaluation(votes=None)
+    shares = dataclasses.replace(one.comparisons, wins_first=one.comparisons.wins_first / 3)
+    assert "shares of votes" in summarise(dataclasses.replace(one, comparisons=shares)).agreement.reason
+
+
 def test_counts_are_those_of_the_file():
     one = evaluation(abstentions=3.0)
     counts = summarise(one).counts

@@ -1,4 +1,5 @@
 import dataclasses
+import math
 
 import gguf
 import jax
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmjax.errors import CheckpointError
+from rmjax.models.config import Llama3Scaling
 from rmjax.models.gguf import GGUFTensors, config_from_gguf, ecosystem_name, halves_from_pairs
 from rmjax.models.gguf_format import GGUFFile
 from rmjax.models.hf_config import config_from_hf
@@ -33,6 +35,8 @@ def pairs_from_halves(rows: np.ndarray, heads: int) -> np.ndarray:
 def theirs(name: str) -> str:
     """A tensor's name in GGUF, by the package's own table."""
     arch = gguf.MODEL_ARCH.LLAMA
+    if name == "rope_freqs.weight":
+        return name
     blocks = gguf.get_tensor_name_map(arch, 4)
     if "q_norm" in name or "k_norm" in name:
         blocks = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN3, 4)
@@ -136,13 +140,41 @@ def test_what_would_change_scores_is_refused_by_name(change, named, tmp_path):
         config_from_gguf(file)
 
 
-def test_scaled_frequencies_that_are_stored_as_a_tensor_are_refused(tmp_path):
+def llama3_factors(config, factor, original=8192):
+    """What the writers of Llama 3 files store, by their own plain loop."""
+    found = []
+    for k in range(0, config.head_dim, 2):
+        length = 2 * math.pi * config.rope_theta ** (k / config.head_dim)
+        if length < original / 4:
+            found.append(1.0)
+        elif length > original:
+            found.append(factor)
+        else:
+            smooth = (original / length - 1) / 3
+            found.append(1 / ((1 - smooth) / factor + smooth))
+    return np.array(found, np.float32)
+
+
+@pytest.mark.parametrize("factor", [8.0, 32.0])
+def test_the_scaling_of_llama_3_is_found_in_its_factors(factor, tmp_path):
     config, tensors = trunk("llama_biased")
-    write(tmp_path / "m.gguf", config, tensors)
+    config = dataclasses.replace(config, rope_theta=500_000.0, rope_scaling=Llama3Scaling(factor, 1.0, 4.0, 8192))
+    factors = llama3_factors(config, factor)
+    assert len(set(factors.tolist())) > 2
+    write(tmp_path / "m.gguf", config, tensors | {"rope_freqs.weight": factors})
     file = GGUFFile(tmp_path / "m.gguf")
-    file._directory["rope_freqs.weight"] = ((8,), 0, 0)
+    assert config_from_gguf(file) == config
+    assert set(GGUFTensors(file, config)) == set(tensors)
+
+
+@pytest.mark.parametrize("change", [lambda f: f * np.linspace(1, 1.01, len(f)), lambda f: f[1:], lambda f: f[::-1]])
+def test_other_factors_are_refused(change, tmp_path):
+    config, tensors = trunk("llama_biased")
+    config = dataclasses.replace(config, rope_theta=500_000.0)
+    factors = change(llama3_factors(config, 8.0)).astype(np.float32)
+    write(tmp_path / "m.gguf", config, tensors | {"rope_freqs.weight": np.ascontiguousarray(factors)})
     with pytest.raises(CheckpointError, match=r"rope_freqs\.weight"):
-        config_from_gguf(file)
+        config_from_gguf(GGUFFile(tmp_path / "m.gguf"))
 
 
 def test_load_opens_a_file_by_its_ending(tmp_path):

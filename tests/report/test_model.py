@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from rich.console import Console
 
-from rmjax.report import to_json
-from tests.report.reports import LEVELS, variants
+from rmjax.report import build_report, to_json
+from rmjax.report.terminal import render_text
+from tests.report.reports import LEVELS, evaluation, variants
 
 VARIANTS = variants()
 
@@ -63,3 +65,14 @@ def test_tables_hold_length_beside_the_model():
 def test_swap_check_says_whether_it_passed():
     assert to_json(VARIANTS["whole"])["summary"]["swap"]["passed"]
     assert not to_json(VARIANTS["swap failed"])["summary"]["swap"]["passed"]
+
+
+@pytest.mark.parametrize(("unit", "per"), [("vote", "single vote"), ("comparison", "comparison"), ("prompt", "prompt")])
+def test_a_loss_says_per_what_it_is_a_mean_on_the_page_and_in_the_terminal(unit, per):
+    report = build_report(evaluation(unit=unit))
+    labels = [row.label for table in report.tables for row in table.rows if row.label.startswith("Loss")]
+    assert labels[-1] == f"Loss, nats per {per}"
+    console = Console(width=100)
+    with console.capture() as shown:
+        console.print(render_text(report))
+    assert f"Loss, nats per {per}" in shown.get()

@@ -55,6 +55,25 @@ def test_smollm2_reads_its_turns_as_tokens_and_decodes_every_text(smol):
         assert smol.decode(smol.encode(text)) == smol.decode(smol.encode(text, specials=False)) == text
 
 
+def test_llama_3_takes_numerals_by_threes_words_that_are_tokens_whole_and_begins_with_bos():
+    tokens = ["<|begin|>", "1", "2", "12", "122", "a", "b", "c", "ab", "abc"]
+    metadata = {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "llama-bpe",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.token_type": [3, *[1] * 9],
+        "tokenizer.ggml.merges": ["1 2", "12 2", "a b"],
+        "tokenizer.ggml.bos_token_id": 0,
+    }
+    llama = from_gguf(metadata)
+    assert llama.encode("1221221") == [4, 4, 1]
+    assert llama.encode("abc") == [9]
+    assert llama.add_bos
+    other = from_gguf(metadata | {"tokenizer.ggml.pre": "qwen2"})
+    assert other.encode("abc") == [8, 7]
+    assert not other.add_bos
+
+
 @pytest.mark.parametrize("pre", ["smollm", "qwen2"])
 def test_digits_stand_alone_even_where_the_vocabulary_could_merge_them(pre):
     assert from_gguf({**TINY, "tokenizer.ggml.pre": pre}).encode("a12") == [5, 2, 3]

@@ -65,6 +65,14 @@ def test_the_check_is_as_sharp_for_a_small_head_as_for_a_large_one(scored, size)
     assert not check(grown, sided).passed
 
 
+def test_a_large_bias_of_the_head_is_no_alarm(scored):
+    """It costs every score its last digits: the sides of a pair more than their states explain."""
+    model, layout = scored
+    head = Head(1e-3 * model.params.head.weight, jnp.float32(1e5))
+    biased = dataclasses.replace(model, params=dataclasses.replace(model.params, head=head)), layout
+    assert check(biased, make_score_fn(model.config)).passed
+
+
 def test_a_prompt_that_is_cut_for_its_longest_answer_passes(scored, tmp_path):
     """Answers to one prompt are cut alike, so that a sample of its comparisons would be cut otherwise."""
     model, _ = scored
