@@ -91,7 +91,7 @@ def test_control_tokens_are_special_and_a_users_tokens_are_text():
     assert tokenizer.encode("<tool>a<|end|>", specials=False)[:2] == [1, 5]
 
 
-@pytest.mark.parametrize("change", [{"pre": "llama-bpe"}, {"pre": None}, {"model": "llama"}, {"model": None}])
+@pytest.mark.parametrize("change", [{"pre": "chatglm-bpe"}, {"pre": None}, {"model": "llama"}, {"model": None}])
 def test_rules_that_are_not_proven_are_refused_by_name(change):
     key, value = next((f"tokenizer.ggml.{k}", v) for k, v in change.items())
     with pytest.raises(CheckpointError, match=f"{key}={value}"):
