@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rmjax.data.buckets import Bucket, Layout, PackSpec, Tree
-from rmjax.data.cutting import cut_trees, judged_prompts
+from rmjax.data.cutting import Prompt, cut_trees, judged_prompts
 from rmjax.data.filling import MicroBatch, pack, total_cost
 from rmjax.data.tokenise import TokenisedData
 
@@ -65,7 +65,7 @@ def make_layout(tokenised: TokenisedData, spec: PackSpec | None = None) -> Layou
     """
     spec = spec or PackSpec()
     prompts = judged_prompts(tokenised, spec.lengths)
-    layouts = [_without_rare(cut_trees(tokenised, prompts, spec, alike=alike)) for alike in (False, True)]
+    layouts = [_cut(tokenised, prompts, spec, alike=alike) for alike in (False, True)]
     # Shapes to the measure of prompts are for prompts that nearly fill a micro-batch; small ones would make it small.
     if sum(prompt.whole.size for prompt in prompts) * _FEW > spec.tokens_per_micro_batch * len(prompts):
         layouts.append(cut_trees(tokenised, prompts, spec, shapes_for_prompts=True))
@@ -116,6 +116,20 @@ def _trial(layout: Layout) -> list[MicroBatch]:
 
 def _trial_cost(layout: Layout) -> float:
     return total_cost(_trial(layout))
+
+
+def _cut(tokenised: TokenisedData, prompts: list[Prompt], spec: PackSpec, *, alike: bool) -> Layout:
+    """Trees and shapes, without a length that is not worth its compilation and that every prompt can do without."""
+    layout = _without_rare(cut_trees(tokenised, prompts, spec, alike=alike))
+    trial = _trial(layout)
+    for bucket in layout.buckets:
+        others = tuple(length for length in spec.lengths if length != bucket.length)
+        here = total_cost(batch for batch in trial if batch.bucket == bucket)
+        idle = all(any(prompt.options[length] is not None for length in others) for prompt in prompts)
+        if here < _RARE * total_cost(trial) and idle:
+            fewer = _cut(tokenised, prompts, dataclasses.replace(spec, lengths=others), alike=alike)
+            return dataclasses.replace(fewer, spec=spec)
+    return layout
 
 
 def _without_rare(layout: Layout) -> Layout:

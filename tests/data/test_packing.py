@@ -149,6 +149,21 @@ def test_groups_of_uneven_size_take_few_shapes():
     assert plan.num_tokens / plan.num_positions > 0.85
 
 
+@pytest.mark.parametrize(("long", "lengths"), [(2, {64}), (200, {64, 256})])
+def test_a_length_for_a_handful_of_prompts_is_not_compiled(long, lengths):
+    """Each of the long ones would cost less in one long row than in two short ones."""
+    rng = np.random.default_rng(0)
+    groups = [[rng.integers(4, 99, n) for n in (31, 32)] for _ in range(600)]
+    prefix = np.full(50, 3)
+    groups += [[np.append(prefix, rng.integers(4, 99, 14)) for _ in range(2)] for _ in range(long)]
+    layout = make_layout(
+        from_ids(groups, [(p, 0, 1) for p in range(len(groups))]),
+        PackSpec(lengths=(64, 256), tokens_per_micro_batch=512),
+    )
+    assert {bucket.length for bucket in layout.buckets} == lengths
+    assert layout.spec.lengths == (64, 256)
+
+
 def test_a_text_longer_than_every_row_is_refused_by_row():
     world = from_ids([[[3, 4], [3, 5]], [[4], [3] * 30, [5]]], [(0, 0, 1), (1, 0, 2), (1, 1, 2)])
     with pytest.raises(DataError, match="row=3, tokens=30"):
