@@ -111,7 +111,7 @@ def _as_list(path: str | Path, text: str) -> list | None:
         return None
     listed = _parse(text)
     if isinstance(listed, BadRow) and whole.startswith("["):
-        raise DataError("the file is not valid JSON", {"file": path} | listed.numbers, "Mend it there.")
+        raise DataError(f"the file cannot be read: {listed.reason}", {"file": path} | listed.numbers, "Mend it there.")
     if isinstance(listed, dict):
         listed = listed.get("data")
     if not isinstance(listed, list):
@@ -121,10 +121,22 @@ def _as_list(path: str | Path, text: str) -> list | None:
     return listed
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, of which each name stands once: the last of several would win in silence."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadRow("a name stands twice in one object", {"name": shown(twice)}, "Keep one of them.")
+    return found
+
+
 def _parse(text: str) -> Any:
     """The JSON value, or why it is none."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
+    except BadRow as bad:
+        return bad
     except json.JSONDecodeError as error:
         numbers = {"line": error.lineno, "column": error.colno, "problem": error.msg}
     except (ValueError, RecursionError) as error:

@@ -139,7 +139,7 @@ def test_nesting_beyond_reason_is_a_bad_row(tmp_path):
 def test_a_list_that_is_not_json_names_the_line(tmp_path):
     path = tmp_path / "pairs.json"
     path.write_text('[\n{"chosen": "4"},\n{"chosen": 5')
-    with pytest.raises(DataError, match="not valid JSON") as caught:
+    with pytest.raises(DataError, match="invalid JSON") as caught:
         list(rows(path))
     assert caught.value.numbers["line"] == 3
 
@@ -150,3 +150,17 @@ def test_text_that_is_not_utf8_names_its_row(tmp_path):
     with pytest.raises(DataError, match="not UTF-8") as caught:
         list(rows(path))
     assert caught.value.numbers["row"] == 2
+
+
+def test_a_name_that_stands_twice_in_an_object_is_no_row(tmp_path):
+    path = tmp_path / "x.jsonl"
+    twice = b'{"chosen": "4", "rejected": "5", "chosen": "6"}'
+    path.write_bytes(lines() + b"\n" + twice)
+    *good, (number, bad) = rows(path)
+    assert [row for _, row in good] == ROWS
+    assert number == 4
+    assert isinstance(bad, BadRow)
+    assert bad.numbers == {"name": "'chosen'"}
+    (tmp_path / "x.json").write_bytes(b"[" + twice + b"]")
+    with pytest.raises(DataError, match="a name stands twice"):
+        list(rows(tmp_path / "x.json"))
