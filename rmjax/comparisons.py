@@ -11,6 +11,7 @@ from jax.core import Tracer
 from numpy.typing import ArrayLike
 
 from rmjax.arrays import Array
+from rmjax.checks import one_of, whole_numbers
 from rmjax.errors import DataError
 
 Ties = Literal["drop", "half"]
@@ -76,7 +77,7 @@ class Comparisons:
             >>> Comparisons.from_pairs([0], [1], prompt=[0, 0]).wins_first
             array([1.], dtype=float32)
         """
-        chosen, rejected = _whole("chosen", chosen), _whole("rejected", rejected)
+        chosen, rejected = whole_numbers("chosen", chosen), whole_numbers("rejected", rejected)
         return cls.from_votes(chosen, rejected, np.ones(chosen.shape), np.zeros(chosen.shape), prompt, **optional)
 
     @classmethod
@@ -114,7 +115,7 @@ class Comparisons:
             >>> float(votes.ties[0])
             1.0
         """
-        first, second = _whole("first", first), _whole("second", second)
+        first, second = whole_numbers("first", first), whole_numbers("second", second)
         edges = first.shape
         weight = optional.pop("weight", None)
         built = cls(
@@ -123,10 +124,10 @@ class Comparisons:
             wins_first=np.asarray(wins_first, np.float32),
             wins_second=np.asarray(wins_second, np.float32),
             ties=np.zeros(edges, np.float32) if ties is None else np.asarray(ties, np.float32),
-            prompt=_whole("prompt", prompt),
+            prompt=whole_numbers("prompt", prompt),
             weight=np.ones(edges, np.float32) if weight is None else np.asarray(weight, np.float32),
             **{
-                name: _whole(name, value) if name == "cluster" else np.asarray(value, np.float32)
+                name: whole_numbers(name, value) if name == "cluster" else np.asarray(value, np.float32)
                 for name, value in optional.items()
                 if value is not None
             },
@@ -222,7 +223,7 @@ class Comparisons:
             >>> Comparisons.from_votes([0, 0], [1, 1], [2, 0], [1, 0], prompt=[0, 0], ties=[0, 3]).counted("drop")
             array([3., 0.])
         """
-        _one_of("ties", ties, (None, *get_args(Ties)))
+        one_of("ties", ties, (None, *get_args(Ties)))
         votes = np.asarray(self.wins_first, np.float64) + np.asarray(self.wins_second, np.float64)
         if ties == "half":
             votes = votes + np.asarray(self.ties, np.float64)
@@ -250,7 +251,7 @@ class Comparisons:
             >>> votes.weigh("comparison").weight
             array([0.25], dtype=float32)
         """
-        _one_of("unit", unit, get_args(Unit))
+        one_of("unit", unit, get_args(Unit))
         if unit == "vote":
             return self
         weight, share = np.asarray(self.weight, np.float64), self.counted(ties)
@@ -339,9 +340,9 @@ class Rankings:
         items = np.zeros((len(rankings), width), np.int32)
         mask = np.zeros((len(rankings), width), bool)
         for row, ranking in enumerate(rankings):
-            items[row, : len(ranking)] = _whole("ranking", ranking)
+            items[row, : len(ranking)] = whole_numbers("ranking", ranking)
             mask[row, : len(ranking)] = True
-        return cls(items, mask, _whole("prompt", prompt))
+        return cls(items, mask, whole_numbers("prompt", prompt))
 
 
 def check_ties(comparisons: Comparisons, ties: Ties | None, *, rows: ArrayLike | None = None) -> None:
@@ -359,7 +360,7 @@ def check_ties(comparisons: Comparisons, ties: Ties | None, *, rows: ArrayLike |
         >>> check_ties(Comparisons.from_votes([0], [1], [1], [0], prompt=[0, 0], ties=[1]), "half")
     """
     if ties is not None:
-        _one_of("ties", ties, get_args(Ties))
+        one_of("ties", ties, get_args(Ties))
         return
     if isinstance(comparisons.ties, Tracer):
         return
@@ -372,34 +373,6 @@ def check_ties(comparisons: Comparisons, ties: Ties | None, *, rows: ArrayLike |
             | ({"first_comparison": first} if rows is None else {"row": int(np.asarray(rows)[first])}),
             'Choose ties="drop" to leave them out or ties="half" to count each as half a vote for either side.',
         )
-
-
-def _one_of(name: str, value: object, known: tuple[str | None, ...]) -> None:
-    """Refuse a choice that is none, which would otherwise mean one of them in silence."""
-    if value not in known:
-        raise DataError(
-            f"{name} is a choice of {len(known)}", {name: value}, f"Choose {' or '.join(map(repr, known))}."
-        )
-
-
-def _whole(name: str, value: ArrayLike) -> np.ndarray:
-    """Numbers of responses, prompts or clusters as int32; rounding or wrapping one would name another."""
-    given = np.asarray(value)
-    if given.dtype.kind == "O" and all(isinstance(x, int | np.integer) for x in given.flat):
-        given = np.array([int(x) for x in given.flat], object).reshape(given.shape)
-    elif given.dtype.kind not in "iuf":
-        given = np.full(given.shape, np.nan)
-    bound = np.iinfo(np.int32)
-    with np.errstate(invalid="ignore"):  # infinity has no remainder
-        right = ((given >= bound.min) & (given <= bound.max) & (given % 1 == 0)).astype(bool)
-    if not right.all():
-        at = int(np.flatnonzero(~right)[0])
-        raise DataError(
-            f"{name} holds indices, which are whole numbers of 32 bits",
-            {"position": at, name: np.asarray(value).flat[at]},
-            "Number responses, prompts and clusters from 0.",
-        )
-    return given.astype(np.int32)
 
 
 def _check(c: Comparisons) -> None:

@@ -15,7 +15,8 @@ MODULES = sorted((ROOT / "rmjax").rglob("*.py"))
 MAY_IMPORT = {
     "errors": (),
     "arrays": (),
-    "comparisons": ("arrays", "errors"),
+    "checks": ("errors",),
+    "comparisons": ("arrays", "checks"),
     "votes": ("comparisons",),
     "losses": ("comparisons",),
     "identifiability": ("losses",),
@@ -35,7 +36,18 @@ MAY_IMPORT = {
     "__main__": ("cli",),
     "__init__": ("diagnostics",),  # the facade: what `import rmjax` loads
 }
-CORE = ("comparisons", "votes", "losses", "identifiability", "preferences", "diagnostics", "head", "arrays", "batch")
+CORE = (
+    "checks",
+    "comparisons",
+    "votes",
+    "losses",
+    "identifiability",
+    "preferences",
+    "diagnostics",
+    "head",
+    "arrays",
+    "batch",
+)
 NUMERICS = {"jax", "numpy", "jaxtyping"}
 THIRD_PARTY = {
     "errors": set(),
