@@ -210,7 +210,8 @@ def show(console: Console, title: str, rows: dict[str, dict[str, Estimate]]) -> 
     for name, row in rows.items():
         cells = [f"{e.value:.3f} [{e.lower:.3f}, {e.upper:.3f}]" for e in (row["gold"], row["votes"])]
         cells += [
-            f"{e.value:+.3f} (SE {e.standard_error:.3f})" for e in (row["gold difference"], row["votes difference"])
+            f"{e.value:+.3f} (SE {e.standard_error:.3f})" if e.has_interval else "–"  # a rule against itself
+            for e in (row["gold difference"], row["votes difference"])
         ]
         table.add_row(name, *cells)
     console.print(table)
