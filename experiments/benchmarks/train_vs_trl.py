@@ -10,7 +10,8 @@ runs its packed rows with margins at every layer. rmjax is timed before and afte
 About 10 minutes on 2 CPU cores.
 
 HH is Anthropic's hh-rlhf, harmless-base/test, as published. Pairs with a side of over 512 tokens (6 %) are left out for
-both: one of them in a padded batch of 8 takes TRL past 24 GiB of memory. UKP is UKPConvArg1 (see
+both: one of them in a padded batch of 8 takes TRL past 24 GiB of memory. rmjax is also timed alone on
+pairs of up to 1,024 tokens. UKP is UKPConvArg1 (see
 experiments/convert_ukp.py): a topic has some 33 arguments and 530 comparisons, and an argument that is scored once
 serves all of its comparisons; TRL has a pair of texts per comparison.
 
@@ -114,16 +115,21 @@ def main(config: Config) -> list[dict[str, Any]]:
             ]
             for line in rows[-4:]:
                 print(f"{line['name']}: {line['value']:.3g} {line['unit']}", flush=True)
+    whole = hh_layout(config, model, (256, 512, 1024))
+    alone = time_rmjax(model, whole, first_batches(whole, 8 * config.hh_steps))
+    name = "HH pairs per second up to 1024 tokens, rmjax alone"
+    rows.append(row(name, alone.rate, "1/s", command="python -m experiments.benchmarks.train_vs_trl"))
+    print(f"{name}: {alone.rate:.3g} 1/s")
     if config.json:
         write(config.json, rows)
     return rows
 
 
-def hh_layout(config: Config, model: RewardModel) -> Layout:
-    """HH as TRL reads it: the whole dialogue as text, EOS at the end, no pair over the limit."""
-    contract = TextContract(template="raw", add_eos=True, max_length=512, truncation="drop")
+def hh_layout(config: Config, model: RewardModel, lengths: tuple[int, ...] = (256, 512)) -> Layout:
+    """HH as TRL reads it: the whole dialogue as text, EOS at the end, no pair over the longest row."""
+    contract = TextContract(template="raw", add_eos=True, max_length=lengths[-1], truncation="drop")
     tokenised = tokenise(read(config.hh, on_bad_row="drop"), model.tokenizer, contract)
-    return make_layout(tokenised, PackSpec(lengths=(256, 512), tokens_per_micro_batch=1024))
+    return make_layout(tokenised, PackSpec(lengths=lengths, tokens_per_micro_batch=1024))
 
 
 def ukp_layout(config: Config, model: RewardModel) -> Layout:
