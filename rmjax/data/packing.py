@@ -122,14 +122,22 @@ def _cut(tokenised: TokenisedData, prompts: list[Prompt], spec: PackSpec, *, ali
     """Trees and shapes, without a length that is not worth its compilation and that every prompt can do without."""
     layout = _without_rare(cut_trees(tokenised, prompts, spec, alike=alike))
     trial = _trial(layout)
-    for bucket in layout.buckets:
-        others = tuple(length for length in spec.lengths if length != bucket.length)
-        here = total_cost(batch for batch in trial if batch.bucket == bucket)
-        idle = all(any(prompt.options[length] is not None for length in others) for prompt in prompts)
-        if here < _RARE * total_cost(trial) and idle:
+    every = total_cost(trial)
+    for length in sorted({bucket.length for bucket in layout.buckets}):
+        others = tuple(other for other in spec.lengths if other != length)
+        here = total_cost(batch for batch in trial if batch.bucket.length == length)
+        idle = all(any(prompt.options[other] is not None for other in others) for prompt in prompts)
+        if here < _RARE * every and idle:
             fewer = _cut(tokenised, prompts, dataclasses.replace(spec, lengths=others), alike=alike)
-            return dataclasses.replace(fewer, spec=spec)
+            if _spares(fewer, layout) and _trial_cost(fewer) <= (1 + _RARE) * every:
+                return dataclasses.replace(fewer, spec=spec)
     return layout
+
+
+def _spares(fewer: Layout, layout: Layout) -> bool:
+    """Whether one needs fewer compilations than another, and no larger micro-batch for them."""
+    largest = [max(bucket.rows * bucket.length for bucket in one.buckets) for one in (fewer, layout)]
+    return len(fewer.buckets) < len(layout.buckets) and largest[0] <= largest[1]
 
 
 def _without_rare(layout: Layout) -> Layout:

@@ -164,6 +164,20 @@ def test_a_length_for_a_handful_of_prompts_is_not_compiled(long, lengths):
     assert layout.spec.lengths == (64, 256)
 
 
+@pytest.mark.parametrize("answers", [2, 40, 200])
+def test_a_length_stays_where_doing_without_it_makes_a_larger_micro_batch(answers):
+    """Short rows hold one answer each beside the long prefix: a row for each of them, and all in one micro-batch."""
+    rng = np.random.default_rng(0)
+    groups = [[rng.integers(4, 99, n) for n in (31, 32)] for _ in range(6000)]
+    prefix = np.full(58, 3)
+    groups.append([np.append(prefix, rng.integers(4, 99, 5)) for _ in range(answers)])
+    pairs = [(p, 0, 1) for p in range(6000)] + [(6000, i, i + 1) for i in range(answers - 1)]
+    layout = make_layout(from_ids(groups, pairs), PackSpec(lengths=(64, 256), tokens_per_micro_batch=512))
+    rows = -(-answers // ((256 - 58) // 5))  # of the long ones
+    assert max(bucket.rows * bucket.length for bucket in layout.buckets) <= max(512, 256 * rows)
+    assert len(layout.buckets) <= 2
+
+
 def test_a_text_longer_than_every_row_is_refused_by_row():
     world = from_ids([[[3, 4], [3, 5]], [[4], [3] * 30, [5]]], [(0, 0, 1), (1, 0, 2), (1, 1, 2)])
     with pytest.raises(DataError, match="row=3, tokens=30"):
