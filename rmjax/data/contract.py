@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from typing import TYPE_CHECKING, Literal
+import operator
+from typing import TYPE_CHECKING, Any, Literal
 
+from rmjax.checks import one_of
 from rmjax.data.dataset import PreferenceData, Text
 from rmjax.errors import DataError
 from rmjax.tokenizer.chat_template import DATE_STRING
@@ -27,6 +29,9 @@ class TextContract:
     Prompt and answer are rendered and tokenised as one text: two lists of ids are never joined. "auto" says nothing:
     `resolve` decides it, or `overlay` leaves it as it was.
 
+    Raises:
+        DataError: a field holds what it cannot mean.
+
     Example:
         >>> overlay(TextContract(template="raw", max_length=512), TextContract(max_length=99))
         TextContract(template='raw', separator='auto', date_string='auto', add_bos='auto', add_eos='auto', \
@@ -45,7 +50,7 @@ max_length=99, truncation='auto', score_token='auto')
     add_eos: Literal["auto"] | bool = "auto"
     """End every text with EOS. "auto": raw text does, a template ends as it wants."""
     max_length: Literal["auto"] | int = "auto"
-    """Tokens of a prompt with an answer. "auto": 1024."""
+    """Tokens of a prompt with an answer. "auto": 1024; the verbs say fewer where a model has fewer positions."""
     truncation: Literal["auto", "keep_response", "drop", "error"] = "auto"
     """What is done with longer texts. "keep_response", which is "auto": cut the beginning of the prompt, as much for
     every answer to it, and keep answers whole; where an answer does not fit, its comparisons are left out. "drop":
@@ -54,10 +59,39 @@ max_length=99, truncation='auto', score_token='auto')
     """Which token is scored. "last", which is "auto": the last of the text. "hf": the rightmost that is not the pad
     token, for models that were trained with the sequence classifiers of transformers."""
 
+    def __post_init__(self):
+        for name, known in _CHOICES.items():
+            one_of(name, getattr(self, name), known)
+        for name in ("separator", "date_string"):
+            if not isinstance(given := getattr(self, name), str):
+                raise DataError(f"{name} is text", {name: given}, 'Give a string, or "auto".')
+        if self.max_length != "auto":
+            object.__setattr__(self, "max_length", _limit(self.max_length))
+
     @property
     def limit(self) -> int:
         """`max_length` as a number."""
-        return self.max_length if isinstance(self.max_length, int) else _LIMIT
+        return _LIMIT if self.max_length == "auto" else self.max_length
+
+
+_CHOICES = {
+    "template": ("auto", "chat", "raw"),
+    "add_bos": ("auto", True, False),
+    "add_eos": ("auto", True, False),
+    "truncation": ("auto", "keep_response", "drop", "error"),
+    "score_token": ("auto", "last", "hf"),
+}
+
+
+def _limit(max_length: Any) -> int:
+    """A number of tokens as Python's own, which JSON can hold."""
+    try:
+        limit = 0 if isinstance(max_length, bool) else operator.index(max_length)
+    except TypeError:
+        limit = 0
+    if limit < 1:
+        raise DataError("a limit is a number of tokens", {"max_length": max_length}, "Set max_length to 1 or more.")
+    return limit
 
 
 # What "auto" comes to whatever the data and the tokenizer are.
@@ -66,6 +100,8 @@ _ALWAYS = TextContract(date_string=DATE_STRING, max_length=_LIMIT, truncation="k
 
 def overlay(contract: TextContract, asked: TextContract) -> TextContract:
     """A contract with what was asked for in place of its own, field by field.
+
+    What stands before, between and after the texts belongs to the template: under another one it is as if unsaid.
 
     Args:
         contract: as it was.
@@ -79,6 +115,8 @@ def overlay(contract: TextContract, asked: TextContract) -> TextContract:
         False
     """
     said = {name: value for name, value in dataclasses.asdict(asked).items() if value != "auto"}
+    if said.get("template", contract.template) != contract.template != "auto":
+        contract = dataclasses.replace(contract, separator="auto", add_bos="auto", add_eos="auto")
     return dataclasses.replace(contract, **said)
 
 
@@ -97,7 +135,7 @@ def resolve(contract: TextContract, data: PreferenceData, tokenizer: Tokenizer) 
         The contract in force.
 
     Raises:
-        DataError: a chat template was asked for and the tokenizer has none, or no text can be as short as the limit.
+        DataError: a chat template was asked for and the tokenizer has none, or a token that it has not.
 
     Example:
         >>> from rmjax.data.tokenise import example_parts
@@ -106,8 +144,6 @@ def resolve(contract: TextContract, data: PreferenceData, tokenizer: Tokenizer) 
         'raw'
     """
     contract = overlay(_ALWAYS, contract)
-    if contract.limit < 1:
-        raise DataError("no text is as short as the limit", {"limit": contract.limit}, "Raise max_length to 1 or more.")
     implicit = "implicit" in data.format
     messages = any(not isinstance(text, str) for text in (*data.prompts, *data.responses))
     template = contract.template

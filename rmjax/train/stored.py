@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rmjax.data.contract import TextContract, fingerprint
-from rmjax.errors import CheckpointError
+from rmjax.errors import CheckpointError, DataError
 from rmjax.models.load import RewardModel
 
 RUN = "contract.json"  # beside the checkpoints of a run: what it was started from
@@ -48,7 +48,7 @@ def stored(path: Path, more: Iterable[str] = ()) -> dict[str, Any]:
         found = json.loads(path.read_text("utf-8"))
         found["contract"] = TextContract(**found["contract"])
         return {name: found[name] for name in (*KEPT, *more)}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, DataError) as error:
         raise CheckpointError(
             "the contract from text to score cannot be read",
             {"file": str(path), "problem": repr(error)},

@@ -2,12 +2,13 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from token_worlds import Letters, preferences
 
-from rmjax.data.contract import TextContract, fingerprint, render, resolve
+from rmjax.data.contract import TextContract, fingerprint, overlay, render, resolve
 from rmjax.errors import DataError
 from rmjax.tokenizer import ByteTokenizer
 
@@ -49,9 +50,38 @@ def test_auto_takes_the_template_where_there_is_one_and_a_prompt(data, tokenizer
     assert resolve(TextContract(), data, tokenizer).template == template
 
 
-def test_a_limit_of_no_token_is_refused():
-    with pytest.raises(DataError, match="max_length"):
-        resolve(TextContract(max_length=0), STRINGS, PLAIN)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"max_length": limit} for limit in (0, -1, 12.0, "5", None, True)),
+        {"template": "Raw"},
+        {"separator": None},
+        {"date_string": 2024},
+        {"add_bos": "yes"},
+        {"add_bos": 1},
+        {"add_eos": None},
+        {"truncation": "dorp"},
+        {"score_token": "Last"},
+    ],
+)
+def test_what_a_field_cannot_mean_is_refused_by_name(wrong):
+    """Each of them would otherwise be read as some other value of the field."""
+    with pytest.raises(DataError, match=f"{next(iter(wrong))}="):
+        TextContract(**wrong)
+
+
+def test_a_limit_from_numpy_is_the_same_limit():
+    limit = resolve(TextContract(max_length=np.int64(7)), STRINGS, PLAIN)
+    assert fingerprint(limit, PLAIN) == fingerprint(resolve(TextContract(max_length=7), STRINGS, PLAIN), PLAIN)
+
+
+@given(CONTRACTS, st.sampled_from(["chat", "raw"]), st.sampled_from(["chat", "raw"]))
+def test_another_template_asked_for_comes_with_its_own_beginning_and_end(contract, own, asked):
+    """A separator of "" and no EOS are how a template is written down; of raw text they would make another format."""
+    stored = resolve(dataclasses.replace(contract, template=own), STRINGS, CHAT)
+    changed = resolve(overlay(stored, TextContract(template=asked)), STRINGS, CHAT)
+    rest = dataclasses.replace(TextContract(max_length=contract.max_length), template=asked)
+    assert changed == (stored if own == asked else resolve(rest, STRINGS, CHAT))
 
 
 def test_the_pad_token_is_part_of_the_contract_only_where_it_says_what_is_scored():
