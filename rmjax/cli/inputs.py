@@ -17,7 +17,7 @@ from rmjax.errors import DataError, HeadError
 from rmjax.sharding import MeshShape
 from rmjax.train.config import ReadConfig
 from rmjax.train.run import Run, open_run
-from rmjax.train.setup import beyond_positions, check_positions, lay_out, read_file
+from rmjax.train.setup import lay_out, read_file, within_positions
 from rmjax.train.stored import file_fingerprint
 
 
@@ -91,12 +91,9 @@ def open_inputs(inputs: Inputs, need: Literal["text", "scores", "likelihood"]) -
     packing = inputs.packing
     if run.config is not None and packing == PackSpec():
         packing = run.config.packing
+    contract = within_positions(contract, run.model.config)
     tokenised = tokenise(data, run.model.tokenizer, contract, on_empty_answer=inputs.read.on_empty_answer)
     notes = (*seen(run, inputs.file), *other_format(run, tokenised.data.format, tokenised.contract))
-    if need != "text":
-        check_positions(tokenised, run.model.config)
-    elif beyond := len(beyond_positions(tokenised, run.model.config)):
-        notes += (("beyond the model's positions", f"{beyond:,} comparisons; training and evaluation refuse them"),)
     layout = lay_out(tokenised, packing, MeshShape())
     return Opened(run, data, layout, notes)
 

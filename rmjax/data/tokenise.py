@@ -119,7 +119,7 @@ def tokenise(
         raise DataError(
             "nothing is left to compare",
             {"comparisons": data.num_comparisons, "too_long": int((~keep).sum()), "identical": int(same.sum())},
-            f"Raise max_length above {contract.limit}, or look at the texts with `rmjax inspect`.",
+            f"Look at the texts with `rmjax inspect`; {contract.limit} tokens are what max_length allows.",
         )
     kept = dataclasses.replace(subset(data, keep & ~same), dropped=data.dropped)
     used = np.unique(np.concatenate([x[keep & ~same] for x in (c.first, c.second)]))

@@ -65,7 +65,8 @@ def shorten(
         raise DataError(
             "a text is longer than the limit",
             {"row": int(data.rows[e]), "tokens": int(max(length[c.first[e]], length[c.second[e]])), "limit": limit},
-            'Raise max_length, or choose truncation="keep_response" or truncation="drop".',
+            "Leave the row out. Where no model was trained under the contract yet, raise max_length or choose "
+            'truncation="keep_response" or truncation="drop".',
         )
     no_cut = np.zeros_like(over)
     if contract.truncation == "drop" or not over.any():

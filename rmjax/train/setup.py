@@ -133,7 +133,7 @@ def prepare(config: TrainConfig) -> Prepared:
     check_ties(data.comparisons, config.data.ties, rows=data.rows)
     model = open_model(config.model, config.seed)
     parse(config.trainable, model.config.num_layers)
-    contract = overlay(exported(model)["contract"] or TextContract(), config.text)
+    contract = within_positions(overlay(exported(model)["contract"] or TextContract(), config.text), model.config)
     parts = split(data, {"train": 1 - config.data.held_out, "held_out": config.data.held_out}, config.data.split_seed)
     layouts = {}
     for name, part in parts.parts.items():
@@ -145,7 +145,6 @@ def prepare(config: TrainConfig) -> Prepared:
                 'Look at the file with `rmjax inspect`; if all votes are ties, only ties="half" counts them.',
             )
         tokenised = tokenise(heard, model.tokenizer, contract, on_empty_answer=config.data.on_empty_answer)
-        check_positions(tokenised, model.config)
         layout = lay_out(weigh(tokenised, config.data), config.packing, config.mesh)
         if silent := part.num_comparisons - heard.num_comparisons:
             note = f"{silent:,} comparisons of training have no vote that counts and are left out"
@@ -154,34 +153,33 @@ def prepare(config: TrainConfig) -> Prepared:
     return Prepared(model, parts, layouts["train"], layouts["held_out"], dict(data.dropped))
 
 
-def beyond_positions(tokenised: TokenisedData, config: ModelConfig) -> np.ndarray:
-    """Rows of the file with a text that has more tokens than the model has positions."""
-    c, long = tokenised.data.comparisons, tokenised.lengths > config.max_positions
-    return tokenised.data.rows[long[c.first] | long[c.second]]
-
-
-def check_positions(tokenised: TokenisedData, config: ModelConfig) -> None:
-    """Refuse texts with more tokens than the model has positions: its scores there mean nothing, and nobody sees it.
+def within_positions(contract: TextContract, config: ModelConfig) -> TextContract:
+    """A limit that the model's positions hold: beyond them its scores mean nothing, and nobody sees it.
 
     Args:
-        tokenised: the data set.
+        contract: as it was asked for or stored.
         config: the decoder.
 
+    Returns:
+        The contract; where nothing was said, with a limit that is no longer than the model.
+
     Raises:
-        DataError: names the first row with such a text.
+        DataError: a limit was said that allows more tokens than the model has positions.
+
+    Example:
+        >>> config = dataclasses.replace(TINY, max_positions=512)
+        >>> within_positions(TextContract(), config).max_length, within_positions(TextContract(), TINY).max_length
+        (512, 1024)
     """
-    rows = beyond_positions(tokenised, config)
-    if len(rows):
+    if contract.max_length == "auto":
+        return dataclasses.replace(contract, max_length=min(contract.limit, config.max_positions))
+    if contract.limit > config.max_positions:
         raise DataError(
-            "a text has more tokens than the model has positions",
-            {
-                "row": int(rows[0]),
-                "tokens": int(tokenised.lengths.max()),
-                "positions": config.max_positions,
-                "comparisons": len(rows),
-            },
+            "the limit allows more tokens than the model has positions",
+            {"limit": contract.limit, "positions": config.max_positions},
             f"Say max_length={config.max_positions}.",
         )
+    return contract
 
 
 def weigh(tokenised: TokenisedData, config: ReadConfig) -> TokenisedData:

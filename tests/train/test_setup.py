@@ -1,13 +1,16 @@
 """What a run needs is checked before any long work, and ties of a file need a choice."""
 
+import dataclasses
 import json
 
 import pytest
 
+from rmjax.data.contract import TextContract
 from rmjax.errors import DataError
+from rmjax.models import save
 from rmjax.train import OptimizerConfig, TrainConfig
 from rmjax.train.config import resolve
-from rmjax.train.setup import prepare
+from rmjax.train.setup import open_model, prepare
 from tests.train.small_runs import small_run, write_votes
 
 
@@ -65,3 +68,16 @@ def test_a_file_of_ties_alone_says_so(tmp_path):
 def test_an_optimiser_that_cannot_learn_is_refused(name, value):
     with pytest.raises(DataError, match=name):
         resolve(TrainConfig(optimizer=OptimizerConfig(**{name: value})))
+
+
+def test_a_limit_that_is_not_said_is_no_longer_than_the_model(tmp_path):
+    """A run stores its limit, and under it no later file can have a text that the model has no positions for."""
+    short = open_model("tiny", seed=0)
+    short = dataclasses.replace(short, config=dataclasses.replace(short.config, max_positions=300))
+    save(tmp_path / "model", short)
+    file = write_votes(tmp_path / "votes.jsonl")
+    made = prepare(small_run(tmp_path / "run", file, model=str(tmp_path / "model"), text=TextContract()))
+    assert made.train.tokenised.contract.max_length == 300
+    asked = small_run(tmp_path / "run", file, model=str(tmp_path / "model"), text=TextContract(max_length=301))
+    with pytest.raises(DataError, match=r"limit=301, positions=300\]. Say max_length=300"):
+        prepare(asked)
