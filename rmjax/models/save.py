@@ -12,6 +12,7 @@ from rmjax.errors import CheckpointError
 from rmjax.models.hf_config import config_to_hf
 from rmjax.models.load import RewardModel
 from rmjax.models.weights import export_tensors
+from rmjax.tokenizer import Tokenizer
 
 
 def save(directory: str | Path, model: RewardModel, *, pad_token: str | None = None) -> None:
@@ -29,7 +30,7 @@ def save(directory: str | Path, model: RewardModel, *, pad_token: str | None = N
             one, and where it is EOS, it scores a text that ends with EOS at the token before. BOS ends no text.
 
     Raises:
-        CheckpointError: the directory already holds sharded weights, or no family has this combination of parts.
+        CheckpointError: the directory is a file or holds sharded weights, or no family has this combination of parts.
         DataError: the pad token is not in the vocabulary.
 
     Example:
@@ -56,19 +57,39 @@ def save(directory: str | Path, model: RewardModel, *, pad_token: str | None = N
         True
     """
     folder = Path(directory)
-    tokenizer = model.tokenizer
-    if pad_token is not None:
-        tokenizer = dataclasses.replace(tokenizer, special_tokens={**tokenizer.special_tokens, "pad_token": pad_token})
-    ids = {"bos_token_id": tokenizer.bos_id, "eos_token_id": tokenizer.eos_id, "pad_token_id": tokenizer.pad_id}
-    raw = config_to_hf(model.config, **ids)
+    raw, tokenizer = check(folder, model, pad_token=pad_token)
+    folder.mkdir(parents=True, exist_ok=True)
+    # transformers asks for this word before it reads the file.
+    save_file(export_tensors(model.params, model.config), folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(raw, indent=2) + "\n", "utf-8")
+    tokenizer.save(folder)
+
+
+def check(directory: str | Path, model: RewardModel, *, pad_token: str | None = None) -> tuple[dict, Tokenizer]:
+    """Refuse what `save` refuses, and write nothing.
+
+    Args:
+        directory: as in `save`.
+        model: as in `save`.
+        pad_token: as in `save`.
+
+    Returns:
+        The words of config.json, and the tokenizer to write.
+
+    Raises:
+        CheckpointError: as in `save`.
+        DataError: as in `save`.
+    """
+    folder, tokenizer = Path(directory), model.tokenizer
+    if folder.exists() and not folder.is_dir():
+        raise CheckpointError("there is a file of that name", {"directory": folder}, "Give a directory.")
     if list(folder.glob("model.safetensors.index.json")):
         raise CheckpointError(
             "the directory already holds the weights of a sharded model",
             {"directory": folder},
             "Save into a directory of its own: readers would not know which weights are meant.",
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    # transformers asks for this word before it reads the file.
-    save_file(export_tensors(model.params, model.config), folder / "model.safetensors", metadata={"format": "pt"})
-    (folder / "config.json").write_text(json.dumps(raw, indent=2) + "\n", "utf-8")
-    tokenizer.save(folder)
+    if pad_token is not None:
+        tokenizer = dataclasses.replace(tokenizer, special_tokens={**tokenizer.special_tokens, "pad_token": pad_token})
+    ids = {"bos_token_id": tokenizer.bos_id, "eos_token_id": tokenizer.eos_id, "pad_token_id": tokenizer.pad_id}
+    return config_to_hf(model.config, **ids), tokenizer

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from rmjax.data.contract import fingerprint
-from rmjax.models.save import save
+from rmjax.models.save import check, save
 from rmjax.train.run import Run
 from rmjax.train.stored import EXPORTED
 from rmjax.train.whole_files import write_whole
@@ -17,7 +17,7 @@ def export(directory: str | Path, run: Run) -> None:
     """Write safetensors, config.json and the tokenizer, which transformers opens, and the contract beside them.
 
     Guarantees: `open_run` of the directory gives the same parameters and the same contract, hence the same scores
-    under the same fingerprint.
+    under the same fingerprint. Where nothing can be written, what stood in the directory stays as it was.
 
     Args:
         directory: made where it does not exist.
@@ -25,15 +25,18 @@ def export(directory: str | Path, run: Run) -> None:
 
     Raises:
         CheckpointError: as `rmjax.models.save`.
+        DataError: as `rmjax.models.save`.
     """
     contract, tokenizer = run.contract, run.model.tokenizer
     path = Path(directory) / EXPORTED
-    path.unlink(missing_ok=True)  # new weights never stand beside an old contract
     # transformers scores the last token that is not its pad token: where that is EOS, or nothing, a text that ends in
     # EOS would be scored a token early. BOS ends no text. A template that names the pad token would write another text.
     last = contract is None or contract.score_token == "last"
     early = last and tokenizer.pad_id in (None, tokenizer.eos_id) and "pad_token" not in (tokenizer.chat_template or "")
-    save(directory, run.model, pad_token=tokenizer.special_tokens.get("bos_token") if early else None)
+    pad_token = tokenizer.special_tokens.get("bos_token") if early else None
+    check(directory, run.model, pad_token=pad_token)
+    path.unlink(missing_ok=True)  # new weights never stand beside an old contract
+    save(directory, run.model, pad_token=pad_token)
     if contract is not None:
         said = {
             "contract": dataclasses.asdict(contract),

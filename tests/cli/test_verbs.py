@@ -9,7 +9,7 @@ import pytest
 
 from rmjax.cli import main
 from rmjax.data.contract import TextContract
-from rmjax.errors import GaugeError
+from rmjax.errors import CheckpointError, GaugeError
 from rmjax.head import Head
 from rmjax.models.load import load
 from rmjax.models.save import save
@@ -158,6 +158,18 @@ def test_an_export_scores_as_the_run_does_under_the_same_fingerprint(pairs, tmp_
     assert one == other
     main(["export", str(tmp_path / "model"), str(tmp_path / "again")])
     assert open_run(tmp_path / "again").contract == open_run(tmp_path / "run").contract
+
+
+def test_an_export_that_is_refused_leaves_what_stood_there(trained, tmp_path):
+    run = open_run(trained)
+    export(tmp_path / "model", run)
+    (tmp_path / "model" / "model.safetensors.index.json").write_text("{}")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
+    with pytest.raises(CheckpointError, match="sharded"):
+        export(tmp_path / "model", run)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()} == before
+    with pytest.raises(CheckpointError, match="a file of that name"):
+        export(tmp_path / "model" / "config.json", run)
 
 
 def test_a_model_that_has_a_contract_is_not_read_under_another(stranger, pairs, tmp_path, capsys):
