@@ -12,13 +12,14 @@ from rmjax.data.formats.fields import BadRow, shown
 from rmjax.errors import DataError
 
 _FOREIGN = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "Zstandard"}
+_TWICE = "a name stands twice in one object"
 _TABLES = {".csv": "CSV", ".tsv": "CSV"}
 
 
 def rows(path: str | Path) -> Iterator[tuple[int, Any]]:
     """The rows of a file with their numbers: lines of JSON lines, positions in a JSON list, both from 1.
 
-    A line that is not JSON comes out as a `BadRow`, for the reader to refuse or to count.
+    A row that is not JSON, or in which a name stands twice, comes out as a `BadRow`, for the reader to refuse or count.
 
     Args:
         path: JSON lines, a JSON list of rows, or {"data": [...]}; plain or gzip, as the content says.
@@ -42,12 +43,12 @@ def rows(path: str | Path) -> Iterator[tuple[int, Any]]:
         raise DataError("the file holds no rows", {"file": path}, "Was it written to the end? Give a file with rows.")
     listed = _as_list(path, text)
     if listed is not None:
-        yield from enumerate(listed, start=1)
+        yield from ((number, _sound(row)) for number, row in enumerate(listed, start=1))
         return
     # Not splitlines(): JSON strings may hold U+2028 and other separators that are no line ends here.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            yield number, _parse(line)
+            yield number, _sound(_parse(line))
 
 
 def _content(path: str | Path) -> bytes:
@@ -110,7 +111,7 @@ def _as_list(path: str | Path, text: str) -> list | None:
     if more and not isinstance(_parse(head), BadRow):
         return None
     listed = _parse(text)
-    if isinstance(listed, BadRow) and whole.startswith("["):
+    if isinstance(listed, BadRow) and (whole.startswith("[") or (more and listed.reason == _TWICE)):
         raise DataError(f"the file cannot be read: {listed.reason}", {"file": path} | listed.numbers, "Mend it there.")
     if isinstance(listed, dict):
         listed = listed.get("data")
@@ -121,22 +122,27 @@ def _as_list(path: str | Path, text: str) -> list | None:
     return listed
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, of which each name stands once: the last of several would win in silence."""
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | BadRow:
+    """A JSON object, or in its place why it is none: of a name that stands twice, the last would win in silence."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise BadRow("a name stands twice in one object", {"name": shown(twice)}, "Keep one of them.")
+        return BadRow(_TWICE, {"name": shown(twice)}, "Keep one of them.")
     return found
+
+
+def _sound(row: Any) -> Any:
+    """A row, or the first part of it that is a `BadRow`."""
+    parts = row.values() if isinstance(row, dict) else row if isinstance(row, list) else ()
+    found = (_sound(part) for part in parts if isinstance(part, dict | list | BadRow))
+    return next((part for part in found if isinstance(part, BadRow)), row)
 
 
 def _parse(text: str) -> Any:
     """The JSON value, or why it is none."""
     try:
         return json.loads(text, object_pairs_hook=_object)
-    except BadRow as bad:
-        return bad
     except json.JSONDecodeError as error:
         numbers = {"line": error.lineno, "column": error.colno, "problem": error.msg}
     except (ValueError, RecursionError) as error:

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from rmjax.data.formats import read
 from rmjax.data.formats.fields import BadRow
 from rmjax.data.formats.files import rows
 from rmjax.errors import DataError
@@ -161,6 +162,24 @@ def test_a_name_that_stands_twice_in_an_object_is_no_row(tmp_path):
     assert number == 4
     assert isinstance(bad, BadRow)
     assert bad.numbers == {"name": "'chosen'"}
-    (tmp_path / "x.json").write_bytes(b"[" + twice + b"]")
+
+
+@pytest.mark.parametrize("form", ["[%s, %s]", '{"data": [%s, %s]}', '{\n "data": [\n  %s,\n  %s\n ]\n}'])
+@pytest.mark.parametrize("twice", ['{"chosen": "4", "rejected": "5", "chosen": "6"}', '{"chosen": [{"a": 1, "a": 2}]}'])
+def test_in_a_list_too_it_is_one_row_that_is_bad(form, twice, tmp_path):
+    path = tmp_path / "x.json"
+    row = {"prompt": "2 + 2?"} | ROWS[0]
+    path.write_text(form % (json.dumps(row), twice))
+    (_, good), (number, bad) = rows(path)
+    assert good == row
+    assert (number, type(bad)) == (2, BadRow)
+    assert read(path, on_bad_row="drop").num_comparisons == 1
+    with pytest.raises(DataError, match=r"a name stands twice.*row=2"):
+        read(path)
+
+
+@pytest.mark.parametrize("form", ['{"data": [%s], "data": []}', '{\n "data": [%s],\n "data": []\n}'])
+def test_two_lists_of_rows_under_one_name_are_no_file(form, tmp_path):
+    (tmp_path / "x.json").write_text(form % json.dumps(ROWS[0]))
     with pytest.raises(DataError, match="a name stands twice"):
-        list(rows(tmp_path / "x.json"))
+        read(tmp_path / "x.json")
