@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from rmjax.errors import DataError
 
 
-def one_of(name: str, value: object, known: tuple[str | None, ...]) -> None:
+def one_of(name: str, value: object, known: tuple[str | bool | None, ...]) -> None:
     """Refuse a choice that is none, which would otherwise mean one of them in silence.
 
     Args:
@@ -22,7 +22,8 @@ def one_of(name: str, value: object, known: tuple[str | None, ...]) -> None:
     Example:
         >>> one_of("ties", "drop", ("drop", "half"))
     """
-    if value not in known:
+    # 1 equals True and is not what the field means.
+    if not any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in known):
         raise DataError(
             f"{name} is a choice of {len(known)}", {name: value}, f"Choose {' or '.join(map(repr, known))}."
         )
@@ -46,9 +47,11 @@ def whole_numbers(name: str, value: ArrayLike) -> np.ndarray:
         array([0, 2], dtype=int32)
     """
     given = np.asarray(value)
-    if given.dtype.kind == "O" and all(isinstance(x, int | np.integer) for x in given.flat):
+    if given.dtype.kind == "O" and all(_integer(x) for x in given.flat):
         given = np.array([int(x) for x in given.flat], object).reshape(given.shape)
-    elif given.dtype.kind not in "iuf":
+    elif given.dtype.kind == "f":
+        given = given.astype(np.float64)  # the bounds are no numbers of fewer bits
+    elif given.dtype.kind not in "iu":
         given = np.full(given.shape, np.nan)
     bound = np.iinfo(np.int32)
     with np.errstate(invalid="ignore"):  # infinity has no remainder
@@ -61,3 +64,7 @@ def whole_numbers(name: str, value: ArrayLike) -> np.ndarray:
             "Number responses, prompts and clusters from 0.",
         )
     return given.astype(np.int32)
+
+
+def _integer(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -95,11 +95,15 @@ def test_optional_fields_have_their_types_and_may_be_none():
         ("prompt", [2**33, 2**34]),
         ("prompt", [0, np.inf]),
         ("cluster", [True]),
+        ("cluster", np.array([True], object)),
+        ("chosen", np.float32([2**31])),
+        ("chosen", np.float16([0.5])),
     ],
 )
 def test_an_index_that_is_no_whole_number_is_refused_and_not_rounded_or_wrapped(name, value):
     whole = {"chosen": [0.0], "rejected": np.array([1], object), "prompt": [0, 0]}
     Comparisons.from_pairs(**whole)
+    Comparisons.from_pairs(**whole | {"chosen": np.float16([0])})
     with pytest.raises(DataError, match=f"{name} holds indices"):
         Comparisons.from_pairs(**whole | {name: value})
 
