@@ -110,6 +110,8 @@ def llama3_scaling(factors: np.ndarray, config: ModelConfig) -> Llama3Scaling:
         >>> llama3_scaling(np.array([1.0, 1.0]), config).factor
         1.0
     """
+    if not (np.isfinite(factors) & (factors > 0)).all():
+        raise _unknown(_FACTORS, "factors that divide by nothing", ("positive numbers",))
     scaling = Llama3Scaling(float(np.max(factors)), 1.0, 4.0, 8192)  # of all published ones, which differ in the factor
     plain, scaled = rope_frequencies(config), rope_frequencies(dataclasses.replace(config, rope_scaling=scaling))
     if factors.shape != plain.shape or not np.allclose(plain / factors, scaled, rtol=1e-5, atol=0):

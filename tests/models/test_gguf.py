@@ -167,7 +167,17 @@ def test_the_scaling_of_llama_3_is_found_in_its_factors(factor, tmp_path):
     assert set(GGUFTensors(file, config)) == set(tensors)
 
 
-@pytest.mark.parametrize("change", [lambda f: f * np.linspace(1, 1.01, len(f)), lambda f: f[1:], lambda f: f[::-1]])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: f * np.linspace(1, 1.01, len(f)),
+        lambda f: f[1:],
+        lambda f: f[::-1],
+        lambda f: 0 * f,
+        lambda f: np.append(f[:-1], np.nan),
+        lambda f: np.append(f[:-1], np.inf),
+    ],
+)
 def test_other_factors_are_refused(change, tmp_path):
     config, tensors = trunk("llama_biased")
     config = dataclasses.replace(config, rope_theta=500_000.0)
