@@ -244,7 +244,7 @@ def exchanged(
         scores = states[layer - 1].astype(np.float64) @ np.asarray(head.weight, np.float64)
         again[own] = (scores[c.first] - scores[c.second])[own]
         with_head = dataclasses.replace(model, params=dataclasses.replace(model.params, head=head))
-        allowed = max(allowed, rounding(with_head, np.float32))
+        allowed = max(allowed, rounding(with_head, np.float32) if own.any() else 0.0)
     return swap_check(margins[keep], again, rounding=allowed)
 
 

@@ -100,9 +100,10 @@ def open_inputs(inputs: Inputs, need: Literal["text", "scores", "likelihood"]) -
 
 def seen(run: Run, file: str) -> tuple[tuple[str, str], ...]:
     """A note where the model was trained on the file itself, wherever it lies."""
-    if run.file is None or run.file != file_fingerprint(file):
+    if not run.files or file_fingerprint(file) not in run.files:
         return ()
-    return (("seen in training", "the model was trained on this file, but for the part that was held out"),)
+    before = "" if run.files[-1] == file_fingerprint(file) else ", or one that it was started from,"
+    return (("seen in training", f"the model{before} was trained on this file, but for what was held out"),)
 
 
 def other_format(run: Run, format: str, contract: TextContract) -> tuple[tuple[str, str], ...]:

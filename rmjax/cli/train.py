@@ -20,7 +20,7 @@ from rmjax.train.cost import Cost
 from rmjax.train.evaluation import evaluate, split_words
 from rmjax.train.loop import Step, claim, estimate_cost, run_steps, steps_done
 from rmjax.train.loop import train as run_training
-from rmjax.train.metrics import read_metrics
+from rmjax.train.metrics import read_metrics, swaps_failed
 from rmjax.train.run import save_contract
 from rmjax.train.setup import Prepared, prepare
 
@@ -52,17 +52,18 @@ def train(config: Annotated[TrainConfig, tyro.conf.arg(name="")] = TrainConfig()
         trained = run_training(prepared, config, observe=[observe])
     spent = f"{trained.steps - done} steps in {trained.seconds:.0f} s" + (f", after {done} of earlier" if done else "")
     where.print(f"{spent}. Evaluating what was held out.")
+    metrics = read_metrics(output)
     evaluation = evaluate(
         trained.model,
         prepared.held_out,
         config.data,
         file=f"{Path(config.data.path).name}, held out",
         proof=prepared.split.proof,
-        facts=decisions(prepared),
+        facts=[*decisions(prepared), *swaps_failed(metrics)],
         dtype=config.dtype,
     )
     costs = [("Estimated", str(cost)), ("Training", spent)]
-    report, page = write_report(output, evaluation, read_metrics(output), cost=costs)
+    report, page = write_report(output, evaluation, metrics, cost=costs)
     if json:
         show.print_json(to_json(report))
         return

@@ -42,6 +42,6 @@ def export(directory: str | Path, run: Run) -> None:
             "contract": dataclasses.asdict(contract),
             "fingerprint": fingerprint(contract, tokenizer),
             "format": run.format,
-            "file": run.file,
+            "files": run.files,
         }
         write_whole(path, json.dumps(said, indent=2) + "\n")

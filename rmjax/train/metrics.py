@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rmjax.comparisons import Comparisons, Ties
+from rmjax.data.tokenise import SHOWN
 from rmjax.diagnostics.metrics import Targets, accuracy_terms, likelihood_terms, margin_terms
 from rmjax.diagnostics.summary import as_json
 from rmjax.errors import CheckpointError
@@ -138,3 +139,22 @@ def read_metrics(directory: str | Path) -> list[dict[str, Any]]:
                 "Restore the file, or remove the line and those after it: rows after a checkpoint are made again.",
             ) from error
     return rows
+
+
+def swaps_failed(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+    """A fact about a run whose scores knew, at some step, which of two answers came first.
+
+    Args:
+        rows: of `read_metrics`.
+
+    Returns:
+        Label and text; nothing where every evaluation passed.
+
+    Example:
+        >>> swaps_failed([{"step": 5, "eval_swap_passed": True}, {"step": 10, "eval_swap_passed": False}])
+        [('swap check failed in training', 'at step 10: the score there knew which answer came first')]
+    """
+    steps = [str(row["step"]) for row in rows if not row.get("eval_swap_passed", True)]
+    where = f"step{'s' if len(steps) > 1 else ''} {', '.join(steps[:SHOWN])}{' ...' if len(steps) > SHOWN else ''}"
+    said = ("swap check failed in training", f"at {where}: the score there knew which answer came first")
+    return [said] if steps else []

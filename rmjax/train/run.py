@@ -31,7 +31,7 @@ class Run:
     contract: TextContract | None  # None for a model from elsewhere
     config: TrainConfig | None  # None for a model that was exported or comes from elsewhere
     format: str | None = None  # of the file that it was trained on
-    file: str | None = None  # the fingerprint of that file
+    files: tuple[str, ...] = ()  # fingerprints of all that it, and the models it was started from, were trained on
 
 
 def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig) -> None:
@@ -53,7 +53,7 @@ def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig
         "contract": dataclasses.asdict(tokenised.contract),
         "fingerprint": tokenised.fingerprint,
         "format": tokenised.data.format,
-        "file": file_fingerprint(config.data.path),
+        "files": [*(exported(prepared.model)["files"] or ()), file_fingerprint(config.data.path)],
         "data": data_fingerprint(prepared.train, prepared.held_out),
         "frozen": frozen_fingerprint(prepared.model, tokenised.contract, config),
     }
@@ -99,7 +99,7 @@ def open_run(path: str | Path) -> Run:
     if not is_run(path):
         model = open_model(str(path), seed=0)
         said = exported(model)
-        return Run(model, said["contract"], None, said["format"], said["file"])
+        return Run(model, said["contract"], None, said["format"], tuple(said["files"] or ()))
     config = load_config(path)
     then = stored(Path(path) / RUN, _STARTED_FROM)
     model, contract = open_model(config.model, config.seed), then["contract"]
@@ -111,7 +111,8 @@ def open_run(path: str | Path) -> Run:
         same(Path(path) / RUN, _STARTED_FROM[name], then[name], value)
     trained = restore(path, model, config)
     source = dataclasses.replace(trained.report, source=f"{path} (from {config.model})", head="trained")
-    return Run(dataclasses.replace(trained, report=source), contract, config, then["format"], then["file"])
+    model = dataclasses.replace(trained, report=source)
+    return Run(model, contract, config, then["format"], tuple(then["files"]))
 
 
 def frozen_fingerprint(model: RewardModel, contract: TextContract, config: TrainConfig) -> str:

@@ -14,7 +14,7 @@ from rmjax.models.load import RewardModel
 
 RUN = "contract.json"  # beside the checkpoints of a run: what it was started from
 EXPORTED = "rmjax.json"  # beside the files of an exported model: what they cannot say
-KEPT = ("contract", "fingerprint", "format", "file")  # what both hold
+KEPT = ("contract", "fingerprint", "format", "files")  # what both hold
 
 
 def is_run(path: str | Path) -> bool:
@@ -39,7 +39,8 @@ def stored(path: Path, more: Iterable[str] = ()) -> dict[str, Any]:
         more: further names than those of `KEPT`.
 
     Returns:
-        `contract`, a `TextContract`; its `fingerprint`; `format` and `file` of the training; and the others.
+        `contract`, a `TextContract`; its `fingerprint`; `format` of the training; `files`, the fingerprints of all that
+        the model and those that it was started from were trained on; and the others.
 
     Raises:
         CheckpointError: the file is not there, is damaged, or is of another version.

@@ -199,6 +199,14 @@ def test_evaluating_on_the_training_file_is_said(tmp_path, capsys):
     for seen, path, model in ((False, other, "run"), (True, file.rename(tmp_path / "moved.jsonl"), "model")):
         main(["eval", str(path), "--model", str(tmp_path / model), "--output", str(tmp_path)])
         assert ("Seen in training" in (tmp_path / "report.html").read_text()) == seen
+    fit(small_run(tmp_path / "further", other, max_steps=1, model=str(tmp_path / "model"), text=TextContract()))
+    main(["export", str(tmp_path / "further"), str(tmp_path / "last")])
+    for model in ("further", "last"):
+        for path, before in ((other, False), (tmp_path / "moved.jsonl", True)):
+            main(["eval", str(path), "--model", str(tmp_path / model), "--output", str(tmp_path)])
+            page = (tmp_path / "report.html").read_text()
+            assert "Seen in training" in page
+            assert ("or one that it was started from" in page) == before
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -14,7 +14,11 @@ from rmjax.data.packing import make_layout
 from rmjax.data.tokenise import tokenise
 from rmjax.errors import CheckpointError
 from rmjax.head import Head
+from rmjax.sharding import MeshShape, make_mesh
+from rmjax.train import DataConfig, TrainConfig
 from rmjax.train.evaluation import rounding, score_swapped, whole_prompts
+from rmjax.train.loop import evaluate_held_out
+from rmjax.train.metrics import swaps_failed
 from rmjax.train.scoring import make_score_fn, score_all
 from rmjax.train.setup import open_model
 
@@ -51,6 +55,21 @@ def test_a_score_that_knows_the_order_of_two_answers_does_not_pass(scored):
     score_fn = make_score_fn(scored[0].config)
     found = check(scored, lambda params, batch: score_fn(params, batch) + 0.1 * batch.score_index[None].astype(float))
     assert not found.passed
+
+
+@pytest.mark.parametrize(("sided", "said"), [(0.0, 0), (0.1, 1)])
+def test_it_does_not_pass_during_training_either_and_the_page_says_so(scored, sided, said):
+    model, layout = scored
+    score_fn = make_score_fn(model.config)
+    row = evaluate_held_out(
+        model,
+        layout,
+        lambda params, batch: score_fn(params, batch) + sided * batch.score_index[None].astype(float),
+        TrainConfig(data=DataConfig(ties="drop")),
+        make_mesh(MeshShape()),
+    )
+    assert row["eval_swap_passed"] == (not said)
+    assert len(swaps_failed([{"step": 3} | row])) == said
 
 
 @pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
