@@ -10,9 +10,9 @@ runs its packed rows with margins at every layer. rmjax is timed before and afte
 About 10 minutes on 2 CPU cores.
 
 HH is Anthropic's hh-rlhf, harmless-base/test, as published. Pairs with a side of over 512 tokens (6 %) are left out for
-both: one of them in a padded batch of 8 takes TRL past 24 GiB of memory. rmjax is also timed alone on
-pairs of up to 1,024 tokens. UKP is UKPConvArg1 (see
-experiments/convert_ukp.py): a topic has some 33 arguments and 530 comparisons, and an argument that is scored once
+both: one of them in a padded batch of 8 takes TRL past 24 GiB of memory. rmjax is also timed alone on pairs of up to
+1,024 tokens, in rows of 256, 512 and 1,024: steps of every shape, counted as often as an epoch has them. UKP is UKPConvArg1
+(see experiments/convert_ukp.py): a topic has some 33 arguments and 530 comparisons, and an argument that is scored once
 serves all of its comparisons; TRL has a pair of texts per comparison.
 
 Where rmjax's time goes, by `python -m experiments.benchmarks.step_profile` on the same cores: .55 of a step in the
@@ -29,6 +29,7 @@ import os
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ import tyro
 
 from experiments.benchmarks.rows import row, write
 from rmjax.data.batches import build
-from rmjax.data.buckets import Layout, PackSpec
+from rmjax.data.buckets import Bucket, Layout, PackSpec
 from rmjax.data.contract import TextContract, render
 from rmjax.data.formats import Fields, read
 from rmjax.data.packing import MicroBatch, epoch_plan, make_layout
@@ -50,6 +51,9 @@ from rmjax.train.optimizer import OptimizerConfig, make_optimizer, update
 from rmjax.train.scoring import place
 from rmjax.train.step import make_gradient_fn
 from rmjax.train.trainable import split
+
+PAIRS = 8  # in a batch of TRL
+EACH = 3  # steps of every shape
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +69,8 @@ class Config:
     ukp_texts: str
     """ukp_arguments.jsonl.gz."""
     hh_steps: int = 4
-    """Steps of 8 pairs that both are timed on; TRL takes the first of them once before, uncounted."""
+    """Steps of 8 pairs that both are timed on, or more until rows and batches end with the same pair; TRL takes the
+    first of them once before, uncounted."""
     ukp_steps: int = 4
     """The same on UKP, of which rmjax is timed on the whole topics that these pairs are of."""
     model: str = "smollm2-135m"
@@ -101,7 +106,7 @@ def main(config: Config) -> list[dict[str, Any]]:
             ("HH pairs", hh_layout(config, model), config.hh_steps, 2.0),
             ("UKP comparisons", ukp_layout(config, model), config.ukp_steps, 30.0),
         ):
-            batches = first_batches(layout, 8 * steps)
+            batches = first_batches(layout, PAIRS * steps)
             before = time_rmjax(model, layout, batches)
             theirs = time_trl(config, Path(scratch), model, layout, batches, steps, threads)
             after = time_rmjax(model, layout, batches)
@@ -115,8 +120,7 @@ def main(config: Config) -> list[dict[str, Any]]:
             ]
             for line in rows[-4:]:
                 print(f"{line['name']}: {line['value']:.3g} {line['unit']}", flush=True)
-    whole = hh_layout(config, model, (256, 512, 1024))
-    alone = time_rmjax(model, whole, first_batches(whole, 8 * config.hh_steps))
+    alone = time_epoch(model, hh_layout(config, model, (256, 512, 1024)))
     name = "HH pairs per second up to 1024 tokens, rmjax alone"
     rows.append(row(name, alone.rate, "1/s", command="python -m experiments.benchmarks.train_vs_trl"))
     print(f"{name}: {alone.rate:.3g} 1/s")
@@ -141,38 +145,55 @@ def ukp_layout(config: Config, model: RewardModel) -> Layout:
 
 
 def first_batches(layout: Layout, comparisons: int) -> list[MicroBatch]:
-    """Micro-batches of a shuffled epoch until they hold that many comparisons, and one of every shape among them."""
+    """Micro-batches of a shuffled epoch until they hold that many comparisons, in whole batches of 8 where they can."""
     chosen: list[MicroBatch] = []
+    total = 0
     for batch in epoch_plan(layout, seed=0).micro_batches:
-        if sum(len(b.comparisons) for b in chosen) >= comparisons:
-            break
         chosen.append(batch)
+        total += len(batch.comparisons)
+        if total >= comparisons and (total % PAIRS == 0 or len(batch.comparisons) > PAIRS):
+            break
     return chosen
 
 
-def time_rmjax(model: RewardModel, layout: Layout, batches: list[MicroBatch]) -> Timing:
-    """One optimiser step per micro-batch, each shape compiled before it is timed."""
+def make_timed_step(model: RewardModel, layout: Layout) -> Callable[[MicroBatch], float]:
+    """One optimiser step on one micro-batch, with margins at every layer; gives the seconds that it took."""
     trained, frozen = split(model.params, None)
     optimizer = make_optimizer(OptimizerConfig(), 100)
     state = optimizer.init(trained)
     gradient_fn = make_gradient_fn(model.config, ties="drop")
     apply = jax.jit(lambda t, s, g, n: update(optimizer, t, s, g, n))
 
-    def step(batch: MicroBatch) -> None:
+    def step(batch: MicroBatch) -> float:
         nonlocal trained, state
+        start = time.perf_counter()
         gradient, readout = gradient_fn(trained, frozen, place(build(layout, batch).batch, None))
         trained, state, _ = jax.block_until_ready(apply(trained, state, gradient, readout.count))
         np.asarray(readout.layer_margins)
+        return time.perf_counter() - start
 
+    return step
+
+
+def time_rmjax(model: RewardModel, layout: Layout, batches: list[MicroBatch]) -> Timing:
+    """One step per micro-batch, each shape compiled before it is timed."""
+    step = make_timed_step(model, layout)
     for batch in {b.bucket: b for b in batches}.values():
         step(batch)
-    seconds, comparisons = 0.0, 0
-    for batch in batches:
-        start = time.perf_counter()
-        step(batch)
-        seconds += time.perf_counter() - start
-        comparisons += len(batch.comparisons)
-    return Timing(comparisons, seconds)
+    return Timing(sum(len(batch.comparisons) for batch in batches), sum(step(batch) for batch in batches))
+
+
+def time_epoch(model: RewardModel, layout: Layout) -> Timing:
+    """What a whole epoch would take: a few steps of every shape, which counts as often as the epoch has it."""
+    step = make_timed_step(model, layout)
+    shapes: dict[Bucket, list[MicroBatch]] = {}
+    for batch in epoch_plan(layout, seed=0).micro_batches:
+        shapes.setdefault(batch.bucket, []).append(batch)
+    seconds = 0.0
+    for batches in shapes.values():
+        step(batches[0])
+        seconds += len(batches) * float(np.mean([step(batch) for batch in batches[:EACH]]))
+    return Timing(sum(len(batch.comparisons) for batches in shapes.values() for batch in batches), seconds)
 
 
 def time_trl(
@@ -187,8 +208,11 @@ def time_trl(
     """The same comparisons in the same order, in batches of 8, in TRL's own environment."""
     data, contract = layout.tokenised.data, layout.tokenised.contract
     path = scratch / "pairs.jsonl"
-    order = [e for batch in batches for e in batch.comparisons][: 8 * steps]
-    order = [*order[:8], *order]  # the first step warms up
+    order = [e for batch in batches for e in batch.comparisons]
+    if len(order) % PAIRS or len(order) > 2 * PAIRS * steps:  # a topic, whose comparisons are much alike in length
+        order = order[: PAIRS * steps]
+    steps = len(order) // PAIRS
+    order = [*order[:PAIRS], *order]  # the first step warms up
     with path.open("w") as file:
         for e in order:
             sides = []
@@ -197,13 +221,13 @@ def time_trl(
                 sides.append(render(prompt, data.responses[response], model.tokenizer, contract))
             file.write(json.dumps({"chosen": sides[0], "rejected": sides[1]}) + "\n")
     command = [config.trl_python, str(Path(__file__).with_name("trl_side.py")), "--model", str(scratch / "model")]
-    command += ["--pairs", str(path), "--steps", str(steps + 1), "--threads", str(threads)]
+    command += ["--pairs", str(path), "--batch", str(PAIRS), "--steps", str(steps + 1), "--threads", str(threads)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"TRL ended with {done.returncode}:\n{done.stderr[-3000:]}")
     result = json.loads(done.stdout.strip().splitlines()[-1])
     print(f"TRL: {result['versions']}, {result['kept']} of {result['given']} pairs kept")
-    return Timing(8 * steps, sum(result["seconds"][1:]))
+    return Timing(PAIRS * steps, sum(result["seconds"][1:]))
 
 
 if __name__ == "__main__":
