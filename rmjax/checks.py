@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from rmjax.errors import DataError
 
 
-def one_of(name: str, value: object, known: tuple[str | bool | None, ...]) -> None:
+def one_of(name: str, value: object, known: tuple[str | bool, ...]) -> None:
     """Refuse a choice that is none, which would otherwise mean one of them in silence.
 
     Args:

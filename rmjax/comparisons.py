@@ -223,7 +223,8 @@ class Comparisons:
             >>> Comparisons.from_votes([0, 0], [1, 1], [2, 0], [1, 0], prompt=[0, 0], ties=[0, 3]).counted("drop")
             array([3., 0.])
         """
-        one_of("ties", ties, (None, *get_args(Ties)))
+        if ties is not None:
+            one_of("ties", ties, get_args(Ties))
         votes = np.asarray(self.wins_first, np.float64) + np.asarray(self.wins_second, np.float64)
         if ties == "half":
             votes = votes + np.asarray(self.ties, np.float64)

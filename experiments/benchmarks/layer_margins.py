@@ -4,7 +4,7 @@
 
 Steps with and without the readout alternate, and so does which of them comes first; the median of the ratios within a
 turn is the cost, its quartiles say what the machine resolves. The target is at most 2 % of the step. Random weights, no
-data, no network.
+data, no network; about 4 minutes on 2 CPU cores.
 """
 
 from __future__ import annotations

@@ -7,13 +7,13 @@
 
 TRL runs in float32 with batches of 8 pairs, padded as it pads by default, and without gradient checkpointing. rmjax
 runs its packed rows with margins at every layer. rmjax is timed before and after TRL, so a machine that drifts shows.
-About 10 minutes on 2 CPU cores.
+About 12 minutes on 2 CPU cores.
 
 HH is Anthropic's hh-rlhf, harmless-base/test, as published. Pairs with a side of over 512 tokens (6 %) are left out for
 both: one of them in a padded batch of 8 takes TRL past 24 GiB of memory. rmjax is also timed alone on pairs of up to
-1,024 tokens, in rows of 256, 512 and 1,024: steps of every shape, counted as often as an epoch has them. UKP is UKPConvArg1
-(see experiments/convert_ukp.py): a topic has some 33 arguments and 530 comparisons, and an argument that is scored once
-serves all of its comparisons; TRL has a pair of texts per comparison.
+1,024 tokens, in rows of 256, 512 and 1,024: steps of every shape, counted as often as an epoch has them. UKP is
+UKPConvArg1 (see experiments/convert_ukp.py): a topic has some 33 arguments and 530 comparisons, and an argument that is
+scored once serves all of its comparisons; TRL has a pair of texts per comparison.
 
 Where rmjax's time goes, by `python -m experiments.benchmarks.step_profile` on the same cores: .55 of a step in the
 projections' matmuls and their gradients, .14 in attention, .20 in all else of the layers, .10 in the optimiser. The

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
+from rmjax.errors import CheckpointError
+
 Family = Literal["llama", "mistral", "qwen2", "qwen3"]
 
 
@@ -21,6 +23,9 @@ class Llama3Scaling:
 @dataclasses.dataclass(frozen=True)
 class ModelConfig:
     """One decoder: Llama 2 and 3, Mistral, Qwen2 and Qwen3 are values of this class, not classes of their own.
+
+    Raises:
+        CheckpointError: sizes that no decoder has: below 1, heads that do not share key heads evenly, or an odd head.
 
     Example:
         >>> config = ModelConfig(
@@ -55,6 +60,16 @@ class ModelConfig:
     tie_embeddings: bool = True  # of the vocabulary head, which a reward model does not have: kept for export
     max_positions: int = 2048
 
+    def __post_init__(self):
+        sizes = {name: getattr(self, name) for name in _SIZES}
+        if wrong := {name: size for name, size in sizes.items() if size < 1}:
+            raise _no_decoder("sizes are whole numbers from 1 on", wrong)
+        if self.num_heads % self.num_kv_heads:
+            said = {"num_heads": self.num_heads, "num_kv_heads": self.num_kv_heads}
+            raise _no_decoder("every key head serves as many heads", said)
+        if self.head_dim % 2:
+            raise _no_decoder("head_dim is even, since rotary positions turn pairs", {"head_dim": self.head_dim})
+
     @property
     def num_parameters(self) -> int:
         """Trunk and head, embeddings included."""
@@ -71,3 +86,15 @@ class ModelConfig:
             + self.mlp_bias * (2 * self.intermediate_size + self.hidden_size)
         )
         return matrices + biases + 2 * self.hidden_size + self.qk_norm * 2 * self.head_dim
+
+
+_SIZES = (
+    *("vocab_size", "hidden_size", "intermediate_size", "num_layers"),
+    *("num_heads", "num_kv_heads", "head_dim", "max_positions"),
+)
+
+
+def _no_decoder(rule: str, sizes: dict[str, int]) -> CheckpointError:
+    return CheckpointError(
+        f"the model's configuration is damaged: {rule}", sizes, "Copy the model's files again, or mend these numbers."
+    )

@@ -46,7 +46,23 @@ def config_from_gguf(file: GGUFFile) -> ModelConfig:
         The configuration.
 
     Raises:
-        CheckpointError: another architecture or rotary scaling than is known, or metadata that are missing.
+        CheckpointError: another architecture or rotary scaling than is known, metadata that are missing, or sizes that
+            no decoder has.
+
+    Example:
+        >>> metadata = {
+        ...     "general.architecture": "llama",
+        ...     "llama.vocab_size": 258,
+        ...     "llama.embedding_length": 64,
+        ...     "llama.feed_forward_length": 128,
+        ...     "llama.block_count": 2,
+        ...     "llama.attention.head_count": 4,
+        ...     "llama.attention.layer_norm_rms_epsilon": 1e-5,
+        ... }
+        >>> file = GGUFFile("header", memory=b"GGUF" + bytes([3]) + bytes(19))
+        >>> file.metadata.update(metadata)
+        >>> config_from_gguf(file).head_dim
+        16
     """
     family = file.metadata.get("general.architecture")
     if family not in _FAMILIES:
@@ -63,7 +79,7 @@ def config_from_gguf(file: GGUFFile) -> ModelConfig:
     if (scaling := get("rope.scaling.type", "none")) != "none":
         raise _unknown("rope scaling", scaling, ("none", f"that of Llama 3 in {_FACTORS}"))
     heads, hidden = get("attention.head_count"), get("embedding_length")
-    head_dim = get("attention.key_length", hidden // heads)
+    head_dim = get("attention.key_length", hidden // max(heads, 1))
     if (rotated := get("rope.dimension_count", head_dim)) != head_dim:
         raise _unknown("rope.dimension_count", rotated, (head_dim,))
     has = lambda name: f"blk.0.{name}" in file  # noqa: E731

@@ -84,12 +84,8 @@ def config_from_hf(raw: Mapping[str, Any]) -> ModelConfig:
     theta, scaling = _rope(values)
     biased = family in ("llama", "qwen3") and bool(raw.get("attention_bias", False))
     kv_heads = heads if values["num_key_value_heads"] is None else _size(values, "num_key_value_heads")
-    if heads % kv_heads:
-        raise _no_number(values, "num_key_value_heads", f"a divisor of the {heads} heads")
     head_dim = hidden // heads if values["head_dim"] is None else _size(values, "head_dim")
-    if head_dim % 2:
-        raise _no_number(values, "head_dim", "even, since rotary positions turn pairs")
-    tied = values["tie_word_embeddings"]
+    tied = False if values["tie_word_embeddings"] is None else values["tie_word_embeddings"]
     if not isinstance(tied, bool):
         raise _no_number(values, "tie_word_embeddings", "true or false")
     return ModelConfig(

@@ -86,6 +86,14 @@ def installed_weights(name: str) -> Path:
 
     Raises:
         CheckpointError: the distribution is not installed, or holds no such file.
+
+    Example:
+        >>> try:
+        ...     said = installed_weights("smollm2-135m").suffix
+        ... except CheckpointError as error:  # where `make smollm2` was not run
+        ...     said = error.remedy
+        >>> said.startswith((".gguf", "Run `make smollm2`"))
+        True
     """
     distribution, command = INSTALLED[name]
     try:

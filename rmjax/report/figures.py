@@ -32,6 +32,12 @@ def shares(rows: Sequence[Row], single_votes: Sequence[Row], ceiling: Ceiling | 
 
     Returns:
         A forest plot from the smallest bound to 100 %.
+
+    Example:
+        >>> from rmjax.diagnostics import clustered_proportion
+        >>> found = clustered_proportion([1.0, 0.0, 1.0], [1, 1, 1], cluster=[0, 1, 2])
+        >>> shares([Row("accuracy", found)], [], None).numbers[0][:2]
+        ('accuracy', '66.7 %')
     """
     everything = [*rows, *single_votes]
     bounds = [v for row in everything for v in (row.estimate.value, row.estimate.lower) if v == v]
@@ -86,6 +92,14 @@ def reliability(diagram: Reliability) -> Figure:
 
     Returns:
         The reliability diagram.
+
+    Example:
+        >>> from rmjax import Comparisons
+        >>> from rmjax.diagnostics import Targets, reliability as bins_of
+        >>> pairs = Comparisons.from_pairs([0, 2], [1, 3], prompt=[0, 0, 1, 1])
+        >>> diagram = reliability(bins_of([0.2, 0.3], Targets.from_votes(pairs, cluster=[0, 1])))
+        >>> diagram.header[:2]
+        ('predicted', 'observed')
     """
     seen = [b for b in diagram.bins if b.count > 0]
     most = max((b.count for b in seen), default=1.0)
@@ -140,6 +154,14 @@ def margin_by_depth(curve: Settling) -> Figure:
 
     Returns:
         A line with its band and the layer where the median pair settles.
+
+    Example:
+        >>> from rmjax import Comparisons
+        >>> from rmjax.diagnostics import Targets, settling_curve
+        >>> pairs = Comparisons.from_pairs([0, 2], [1, 3], prompt=[0, 0, 1, 1])
+        >>> curve = settling_curve([[0.0, -1.0], [0.5, 1.0], [1.0, 2.0]], Targets.from_votes(pairs, cluster=[0, 1]))
+        >>> [numbers[:2] for numbers in margin_by_depth(curve).numbers]
+        [('0', '−0.500'), ('1', '0.750'), ('2', '1.500')]
     """
     last = len(curve.depth) - 1
     layers = range(last + 1)
@@ -167,6 +189,14 @@ def decision_by_depth(curve: Settling) -> Figure:
 
     Returns:
         Two lines with bands and the layer from which the accuracy holds.
+
+    Example:
+        >>> from rmjax import Comparisons
+        >>> from rmjax.diagnostics import Targets, settling_curve
+        >>> pairs = Comparisons.from_pairs([0, 2], [1, 3], prompt=[0, 0, 1, 1])
+        >>> curve = settling_curve([[0.0, -1.0], [0.5, 1.0], [1.0, 2.0]], Targets.from_votes(pairs, cluster=[0, 1]))
+        >>> [numbers[:2] for numbers in decision_by_depth(curve).numbers]
+        [('0', '25.0 %'), ('1', '100.0 %'), ('2', '100.0 %')]
     """
     last = len(curve.depth) - 1
     layers = range(last + 1)
@@ -201,6 +231,12 @@ def training_curves(training: Training) -> tuple[Figure, ...]:
 
     Returns:
         One figure per quantity that the run logged.
+
+    Example:
+        >>> from rmjax.report.training import training
+        >>> run = training([{"step": s, "loss": 1 / s, "margin": s / 10} for s in (1, 2, 3)])
+        >>> [figure.name for figure in training_curves(run)]
+        ['Loss over training', 'Margin over training']
     """
     named: dict[Quantity, tuple[str, str, str]] = {
         "loss": ("Loss over training", "nats per label", "A model that decides nothing has a loss of 0.693."),

@@ -129,6 +129,10 @@ def test_names_that_are_not_defined_stay_and_are_refused_later(tmp_path):
         ({"llama.rope.scaling.type": "yarn"}, "rope scaling=yarn"),
         ({"llama.rope.dimension_count": 4}, "rope.dimension_count=4"),
         ({"llama.block_count": None}, "key=llama.block_count"),
+        ({"llama.block_count": 0}, "num_layers=0"),
+        ({"llama.attention.head_count": 0}, "num_heads=0"),
+        ({"llama.attention.head_count_kv": 3}, "num_heads=4, num_kv_heads=3"),
+        ({"llama.attention.key_length": 15, "llama.rope.dimension_count": 15}, "head_dim=15"),
     ],
 )
 def test_what_would_change_scores_is_refused_by_name(change, named, tmp_path):

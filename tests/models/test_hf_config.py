@@ -70,6 +70,7 @@ def test_absent_keys_mean_what_the_class_of_transformers_means():
     assert [c.max_positions for c in got.values()] == [2048, 131072, 32768, 32768]
     assert {(c.norm_eps, c.rope_theta, c.tie_embeddings) for c in got.values()} == {(1e-6, 10_000.0, False)}
     assert config_from_hf({**LLAMA, "head_dim": None, "num_key_value_heads": None}).num_kv_heads == 4
+    assert not config_from_hf({**LLAMA, "tie_word_embeddings": None}).tie_embeddings
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_qwens_window_counts_only_when_it_is_used(keys, window):
         ({"rms_norm_eps": "1e-5"}, "rms_norm_eps=1e-5"),
         ({"rms_norm_eps": float("nan")}, "rms_norm_eps=nan"),
         ({"max_position_embeddings": "2048"}, "max_position_embeddings=2048"),
-        ({"num_attention_heads": 4, "num_key_value_heads": 3}, "a divisor of the 4 heads"),
+        ({"num_attention_heads": 4, "num_key_value_heads": 3}, "num_heads=4, num_kv_heads=3"),
         ({"head_dim": 15}, "head_dim is even"),
         ({"tie_word_embeddings": "false"}, "tie_word_embeddings is true or false"),
         ({"rope_parameters": "x"}, "rope_parameters is an object"),
