@@ -133,10 +133,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | BadRow:
 
 
 def _sound(row: Any) -> Any:
-    """A row, or the first part of it that is a `BadRow`."""
-    parts = row.values() if isinstance(row, dict) else row if isinstance(row, list) else ()
-    found = (_sound(part) for part in parts if isinstance(part, dict | list | BadRow))
-    return next((part for part in found if isinstance(part, BadRow)), row)
+    """A row, or a part of it that is a `BadRow`; without recursion, for rows as deep as JSON allows."""
+    waiting = [row]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, BadRow):
+            return part
+        waiting.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
+    return row
 
 
 def _parse(text: str) -> Any:

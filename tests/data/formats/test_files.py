@@ -183,3 +183,12 @@ def test_two_lists_of_rows_under_one_name_are_no_file(form, tmp_path):
     (tmp_path / "x.json").write_text(form % json.dumps(ROWS[0]))
     with pytest.raises(DataError, match="a name stands twice"):
         read(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("depth", [10, 400, 900, 100_000])
+def test_a_row_is_as_deep_as_it_is(depth, tmp_path):
+    """It is no answer, and whether it can be parsed is up to Python; nothing but an error of its row comes out."""
+    nested = "[" * depth + "]" * depth
+    (tmp_path / "x.jsonl").write_text(f'{{"prompt": "p", "chosen": {nested}, "rejected": "r"}}')
+    with pytest.raises(DataError, match="row=1"):
+        read(tmp_path / "x.jsonl")
