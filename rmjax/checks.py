@@ -1,11 +1,15 @@
-"""What may enter: choices that are known, and indices that are whole numbers."""
+"""What may enter: choices that are known, indices that are whole numbers, and texts of whole characters."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rmjax.errors import DataError
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def one_of(name: str, value: object, known: tuple[str | bool, ...]) -> None:
@@ -22,10 +26,11 @@ def one_of(name: str, value: object, known: tuple[str | bool, ...]) -> None:
     Example:
         >>> one_of("ties", "drop", ("drop", "half"))
     """
-    # 1 equals True and is not what the field means.
-    if not any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in known):
+    # By type too: 1 equals True, and is not what the field means.
+    if not any(isinstance(value, type(choice)) and value == choice for choice in known):
+        shown = value if isinstance(value, str) else repr(value)
         raise DataError(
-            f"{name} is a choice of {len(known)}", {name: value}, f"Choose {' or '.join(map(repr, known))}."
+            f"{name} is a choice of {len(known)}", {name: shown}, f"Choose {' or '.join(map(repr, known))}."
         )
 
 
@@ -46,25 +51,38 @@ def whole_numbers(name: str, value: ArrayLike) -> np.ndarray:
         >>> whole_numbers("first", [0.0, 2])
         array([0, 2], dtype=int32)
     """
-    given = np.asarray(value)
-    if given.dtype.kind == "O" and all(_integer(x) for x in given.flat):
-        given = np.array([int(x) for x in given.flat], object).reshape(given.shape)
-    elif given.dtype.kind == "f":
-        given = given.astype(np.float64)  # the bounds are no numbers of fewer bits
-    elif given.dtype.kind not in "iu":
-        given = np.full(given.shape, np.nan)
+    # A list is looked at one by one: among numbers, NumPy would take True for 1.
+    given = np.asarray(value, object) if isinstance(value, list | tuple) else np.asarray(value)
     bound = np.iinfo(np.int32)
-    with np.errstate(invalid="ignore"):  # infinity has no remainder
-        right = ((given >= bound.min) & (given <= bound.max) & (given % 1 == 0)).astype(bool)
+    if given.dtype.kind in "iu":
+        right = (given >= bound.min) & (given <= bound.max)
+    elif given.dtype.kind == "f":
+        wide = given.astype(np.promote_types(given.dtype, np.float64))  # the bounds are no numbers of fewer bits
+        with np.errstate(invalid="ignore"):  # infinity has no remainder
+            right = (wide >= bound.min) & (wide <= bound.max) & (wide % 1 == 0)
+    else:
+        right = np.array([_whole(x, bound) for x in given.flat], bool).reshape(given.shape)
     if not right.all():
         at = int(np.flatnonzero(~right)[0])
         raise DataError(
             f"{name} holds indices, which are whole numbers of 32 bits",
-            {"position": at, name: np.asarray(value).flat[at]},
+            {"position": at, name: given.flat[at]},
             "Number responses, prompts and clusters from 0.",
         )
     return given.astype(np.int32)
 
 
-def _integer(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+def whole_characters(text: str) -> bool:
+    """Whether a text holds no half of a surrogate pair, which no tokenizer reads and no file in UTF-8 can hold.
+
+    Example:
+        >>> whole_characters("4 + 4"), whole_characters(chr(0xD83D))
+        (True, False)
+    """
+    return text.isascii() or not _SURROGATE.search(text)
+
+
+def _whole(value: object, bound: np.iinfo) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    return bool(bound.min <= value <= bound.max) and bool(value % 1 == 0)

@@ -96,6 +96,9 @@ def test_optional_fields_have_their_types_and_may_be_none():
         ("prompt", [0, np.inf]),
         ("cluster", [True]),
         ("cluster", np.array([True], object)),
+        ("prompt", [1, True]),
+        ("prompt", [np.longdouble(1) + np.finfo(np.longdouble).eps, 0]),
+        ("prompt", np.array([1, np.longdouble(1) + np.finfo(np.longdouble).eps])),
         ("chosen", np.float32([2**31])),
         ("chosen", np.float16([0.5])),
     ],
@@ -103,9 +106,16 @@ def test_optional_fields_have_their_types_and_may_be_none():
 def test_an_index_that_is_no_whole_number_is_refused_and_not_rounded_or_wrapped(name, value):
     whole = {"chosen": [0.0], "rejected": np.array([1], object), "prompt": [0, 0]}
     Comparisons.from_pairs(**whole)
-    Comparisons.from_pairs(**whole | {"chosen": np.float16([0])})
+    for same in (np.float16([0]), np.array([0.0], object), [np.float32(0)]):
+        assert Comparisons.from_pairs(**whole | {"chosen": same}).first.dtype == np.int32
     with pytest.raises(DataError, match=f"{name} holds indices"):
         Comparisons.from_pairs(**whole | {name: value})
+
+
+@pytest.mark.parametrize("given", [[7, 8, True], np.array([7, 8, None], object), [7, 8, 0.5], np.array([7, 8, 1e10])])
+def test_the_index_that_is_no_whole_number_is_the_one_that_is_named(given):
+    with pytest.raises(DataError, match="position=2"):
+        Comparisons.from_pairs(given, [0, 0, 0], [0] * 9)
 
 
 def test_a_ranking_of_what_are_no_indices_is_refused():

@@ -15,7 +15,7 @@ from rmjax.cli.pages import write_report
 from rmjax.report.model import to_json
 from rmjax.report.terminal import render_text
 from rmjax.train.evaluation import evaluate as measure
-from rmjax.train.metrics import read_metrics
+from rmjax.train.metrics import read_metrics, swaps_failed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,21 +36,22 @@ def evaluate(config: Annotated[EvalConfig, tyro.conf.arg(name="")], *, json: boo
     where = show.console(json)
     check_directory(config.output)
     opened = open_inputs(config, need="likelihood")
+    rows = [] if opened.run.config is None else read_metrics(config.model)
+    notes = (*opened.notes, *swaps_failed(rows))
     with show.progress("scoring", opened.num_tokens, where) as (bar, task):
         evaluation = measure(
             opened.run.model,
             opened.layout,
             config.read,
             file=Path(config.file).name,
-            facts=opened.notes,
+            facts=notes,
             dtype=config.dtype,
             progress=lambda tokens: bar.advance(task, tokens),
         )
-    rows = [] if opened.run.config is None else read_metrics(config.model)
     report, page = write_report(config.output, evaluation, rows)
     if json:
         show.print_json(to_json(report))
         return
     where.print(render_text(report))
-    show.notes(opened.notes, where)
+    show.notes(notes, where)
     where.print(f"report: {page}")

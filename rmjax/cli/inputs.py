@@ -18,7 +18,7 @@ from rmjax.sharding import MeshShape
 from rmjax.train.config import ReadConfig
 from rmjax.train.run import Run, open_run
 from rmjax.train.setup import lay_out, read_file, within_positions
-from rmjax.train.stored import file_fingerprint
+from rmjax.train.stored import seen
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +66,7 @@ def open_inputs(inputs: Inputs, need: Literal["text", "scores", "likelihood"]) -
 
     Raises:
         DataError: the file cannot be understood, or has ties and no policy for them, or text was to become tokens in
-            another way than the model was trained with.
+            another way than the model was trained with, or may have more tokens than the model has positions.
         HeadError: the model has no trained head.
         CheckpointError: the model cannot be opened.
     """
@@ -82,10 +82,10 @@ def open_inputs(inputs: Inputs, need: Literal["text", "scores", "likelihood"]) -
         )
     contract = overlay(run.contract or TextContract(), inputs.text)
     if run.contract and contract != run.contract:
-        own, asked = (dataclasses.asdict(c) for c in (run.contract, contract))
+        own, asked = (dataclasses.asdict(c) for c in (run.contract, inputs.text))
         raise DataError(
             "the model has its own contract from text to tokens, under which its scores mean something",
-            {name: f"{own[name]!r}, asked for {asked[name]!r}" for name in own if own[name] != asked[name]},
+            {n: f"{own[n]!r}, asked for {asked[n]!r}" for n in own if asked[n] not in ("auto", own[n])},
             "Leave these options away; for another contract, train another run.",
         )
     packing = inputs.packing
@@ -93,17 +93,9 @@ def open_inputs(inputs: Inputs, need: Literal["text", "scores", "likelihood"]) -
         packing = run.config.packing
     contract = within_positions(contract, run.model.config)
     tokenised = tokenise(data, run.model.tokenizer, contract, on_empty_answer=inputs.read.on_empty_answer)
-    notes = (*seen(run, inputs.file), *other_format(run, tokenised.data.format, tokenised.contract))
+    notes = (*seen(run.files, inputs.file), *other_format(run, tokenised.data.format, tokenised.contract))
     layout = lay_out(tokenised, packing, MeshShape())
     return Opened(run, data, layout, notes)
-
-
-def seen(run: Run, file: str) -> tuple[tuple[str, str], ...]:
-    """A note where the model was trained on the file itself, wherever it lies."""
-    if not run.files or file_fingerprint(file) not in run.files:
-        return ()
-    before = "" if run.files[-1] == file_fingerprint(file) else ", or one that it was started from,"
-    return (("seen in training", f"the model{before} was trained on this file, but for what was held out"),)
 
 
 def other_format(run: Run, format: str, contract: TextContract) -> tuple[tuple[str, str], ...]:

@@ -23,6 +23,7 @@ from rmjax.train.loop import train as run_training
 from rmjax.train.metrics import read_metrics, swaps_failed
 from rmjax.train.run import save_contract
 from rmjax.train.setup import Prepared, prepare
+from rmjax.train.stored import seen
 
 
 def train(config: Annotated[TrainConfig, tyro.conf.arg(name="")] = TrainConfig(), *, json: bool = False) -> None:
@@ -59,7 +60,7 @@ def train(config: Annotated[TrainConfig, tyro.conf.arg(name="")] = TrainConfig()
         config.data,
         file=f"{Path(config.data.path).name}, held out",
         proof=prepared.split.proof,
-        facts=[*decisions(prepared), *swaps_failed(metrics)],
+        facts=[*decisions(prepared), *seen(prepared.files, config.data.path, before=True), *swaps_failed(metrics)],
         dtype=config.dtype,
     )
     costs = [("Estimated", str(cost)), ("Training", spent)]
@@ -112,6 +113,6 @@ def plan(config: TrainConfig, prepared: Prepared, steps: int, cost: Cost, done: 
         ("micro-batches a step", str(config.accumulate)),
         ("cost", str(cost)),
     ]
-    rows += decisions(prepared)
+    rows += decisions(prepared) + seen(prepared.files, config.data.path, before=True)
     notes = (*prepared.split.warnings, *prepared.train.notes, *replicated)
     return rows + [("note", note) for note in notes]

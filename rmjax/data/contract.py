@@ -8,7 +8,7 @@ import json
 import operator
 from typing import TYPE_CHECKING, Any, Literal
 
-from rmjax.checks import one_of
+from rmjax.checks import one_of, whole_characters
 from rmjax.data.dataset import PreferenceData, Text
 from rmjax.errors import DataError
 from rmjax.tokenizer.chat_template import DATE_STRING
@@ -63,9 +63,9 @@ max_length=99, truncation='auto', score_token='auto')
         for name, known in _CHOICES.items():
             one_of(name, getattr(self, name), known)
         for name in ("separator", "date_string"):
-            if not isinstance(given := getattr(self, name), str):
-                raise DataError(f"{name} is text", {name: given}, 'Give a string, or "auto".')
-        if self.max_length != "auto":
+            if not isinstance(given := getattr(self, name), str) or not whole_characters(given):
+                raise DataError(f"{name} is text", {name: repr(given)}, 'Give a string of whole characters, or "auto".')
+        if not isinstance(self.max_length, str) or self.max_length != "auto":
             object.__setattr__(self, "max_length", _limit(self.max_length))
 
     @property

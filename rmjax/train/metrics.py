@@ -131,7 +131,10 @@ def read_metrics(directory: str | Path) -> list[dict[str, Any]]:
     rows = []
     for number, line in enumerate(path.read_text(errors="replace").split("\n")[:-1], start=1):
         try:
-            rows.append(json.loads(line))
+            row = json.loads(line)
+            if not isinstance(row, dict) or not isinstance(row.get("step"), int):
+                raise ValueError("no row with a step")
+            rows.append(row)
         except ValueError as error:
             raise CheckpointError(
                 "a row of the metrics is damaged",

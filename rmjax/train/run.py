@@ -53,7 +53,7 @@ def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig
         "contract": dataclasses.asdict(tokenised.contract),
         "fingerprint": tokenised.fingerprint,
         "format": tokenised.data.format,
-        "files": [*(exported(prepared.model)["files"] or ()), file_fingerprint(config.data.path)],
+        "files": [*prepared.files, file_fingerprint(config.data.path)],
         "data": data_fingerprint(prepared.train, prepared.held_out),
         "frozen": frozen_fingerprint(prepared.model, tokenised.contract, config),
     }
@@ -99,7 +99,7 @@ def open_run(path: str | Path) -> Run:
     if not is_run(path):
         model = open_model(str(path), seed=0)
         said = exported(model)
-        return Run(model, said["contract"], None, said["format"], tuple(said["files"] or ()))
+        return Run(model, said["contract"], None, said["format"], said["files"])
     config = load_config(path)
     then = stored(Path(path) / RUN, _STARTED_FROM)
     model, contract = open_model(config.model, config.seed), then["contract"]
@@ -112,7 +112,7 @@ def open_run(path: str | Path) -> Run:
     trained = restore(path, model, config)
     source = dataclasses.replace(trained.report, source=f"{path} (from {config.model})", head="trained")
     model = dataclasses.replace(trained, report=source)
-    return Run(model, contract, config, then["format"], tuple(then["files"]))
+    return Run(model, contract, config, then["format"], then["files"])
 
 
 def frozen_fingerprint(model: RewardModel, contract: TextContract, config: TrainConfig) -> str:

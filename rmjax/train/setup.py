@@ -54,6 +54,7 @@ class Prepared:
     train: Layout
     held_out: Layout
     dropped: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)  # rows left out on reading
+    files: tuple[str, ...] = ()  # fingerprints of all that the model was already trained on
 
 
 def open_model(name: str, seed: int) -> RewardModel:
@@ -123,7 +124,7 @@ def prepare(config: TrainConfig) -> Prepared:
         The model, the split with its proof, and the layouts of both parts.
 
     Raises:
-        DataError: the data cannot be understood or split.
+        DataError: the data cannot be understood or split, or the limit allows more tokens than the model has positions.
         CheckpointError: the model's files are damaged or incomplete.
     """
     config = resolve(config)
@@ -133,7 +134,8 @@ def prepare(config: TrainConfig) -> Prepared:
     check_ties(data.comparisons, config.data.ties, rows=data.rows)
     model = open_model(config.model, config.seed)
     parse(config.trainable, model.config.num_layers)
-    contract = within_positions(overlay(exported(model)["contract"] or TextContract(), config.text), model.config)
+    before = exported(model)
+    contract = within_positions(overlay(before["contract"] or TextContract(), config.text), model.config)
     parts = split(data, {"train": 1 - config.data.held_out, "held_out": config.data.held_out}, config.data.split_seed)
     layouts = {}
     for name, part in parts.parts.items():
@@ -150,7 +152,7 @@ def prepare(config: TrainConfig) -> Prepared:
             note = f"{silent:,} comparisons of training have no vote that counts and are left out"
             layout = dataclasses.replace(layout, notes=(*layout.notes, note))
         layouts[name] = layout
-    return Prepared(model, parts, layouts["train"], layouts["held_out"], dict(data.dropped))
+    return Prepared(model, parts, layouts["train"], layouts["held_out"], dict(data.dropped), before["files"])
 
 
 def within_positions(contract: TextContract, config: ModelConfig) -> TextContract:

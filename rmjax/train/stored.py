@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,9 @@ def stored(path: Path, more: Iterable[str] = ()) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
         found["contract"] = TextContract(**found["contract"])
+        if not isinstance(files := found["files"], list) or not all(isinstance(name, str) for name in files):
+            raise TypeError(f"files is {files!r}, and no list of names")
+        found["files"] = tuple(files)
         return {name: found[name] for name in (*KEPT, *more)}
     except (OSError, ValueError, KeyError, TypeError, DataError) as error:
         raise CheckpointError(
@@ -58,7 +61,7 @@ def stored(path: Path, more: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def exported(model: RewardModel) -> dict[str, Any]:
-    """What an exported model was given along; None for everything where nobody said.
+    """What an exported model was given along; None for everything, and no files, where nobody said.
 
     Args:
         model: as it was loaded.
@@ -70,7 +73,7 @@ def exported(model: RewardModel) -> dict[str, Any]:
         CheckpointError: as `stored`, or the tokenizer or the contract is not the one that was exported.
     """
     if model.report.directory is None or not (path := Path(model.report.directory) / EXPORTED).exists():
-        return dict.fromkeys(KEPT)
+        return dict.fromkeys(KEPT) | {"files": ()}
     found = stored(path)
     now = fingerprint(found["contract"], model.tokenizer)
     same(path, "exported with another tokenizer or another contract from text to tokens", found["fingerprint"], now)
@@ -114,3 +117,32 @@ def file_fingerprint(path: str) -> str:
         return path
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def seen(files: Sequence[str], path: str, *, before: bool = False) -> list[tuple[str, str]]:
+    """A fact about a file of preferences on which a model was already trained, wherever it lies.
+
+    Args:
+        files: fingerprints of all that a model and those that it was started from were trained on, in order.
+        path: of the file.
+        before: whether the model is one that a run starts from, and the file that of the run.
+
+    Returns:
+        Label and text; nothing where the model was not trained on the file.
+
+    Example:
+        >>> seen(["synthetic"], "synthetic")
+        [('seen in training', 'the model was trained on this file, but for what was held out')]
+        >>> seen([], "synthetic")
+        []
+    """
+    if not files or (times := files.count(file := file_fingerprint(path))) == 0:
+        return []
+    if before:
+        said = "the model that this run starts from was trained on this file: what is held out here may be part of that"
+    elif times > 1:
+        said = "the model was trained on this file more than once: what one training held out, another may have seen"
+    else:
+        whose = "the model" if files[-1] == file else "a model that this one was started from"
+        said = f"{whose} was trained on this file, but for what was held out"
+    return [("seen in training", said)]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import jax
 import numpy as np
@@ -183,6 +184,9 @@ def test_a_model_that_has_a_contract_is_not_read_under_another(stranger, pairs, 
             main([*score, option, value])
         assert stopped.value.code == 2
         assert f"asked for {value!r}".replace("'1024'", "1024").replace("'True'", "True") in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*score, "--text.template", "chat"])
+    assert capsys.readouterr().err.count("asked for") == 1  # and not for what another template brings along
 
 
 def test_evaluating_on_the_training_file_is_said(tmp_path, capsys):
@@ -206,7 +210,61 @@ def test_evaluating_on_the_training_file_is_said(tmp_path, capsys):
             main(["eval", str(path), "--model", str(tmp_path / model), "--output", str(tmp_path)])
             page = (tmp_path / "report.html").read_text()
             assert "Seen in training" in page
-            assert ("or one that it was started from" in page) == before
+            assert ("a model that this one was started from" in page) == before
+
+
+def test_going_on_with_a_file_says_that_what_is_held_out_may_have_been_trained_on(tmp_path, capsys):
+    """Under another split seed, some of it was; no run can tell of a file that it sees twice."""
+    file = str(write_votes(tmp_path / "votes.jsonl"))
+    small = ["--data.path", file, "--max-steps", "1", "--packing.lengths", "64", "--text.max-length", "64"]
+    main(["train", "--output", str(tmp_path / "one"), *small])
+    assert "Seen in training" not in (tmp_path / "one" / "report.html").read_text()
+    main(["export", str(tmp_path / "one"), str(tmp_path / "model")])
+    main(
+        [
+            "train",
+            "--output",
+            str(tmp_path / "two"),
+            "--model",
+            str(tmp_path / "model"),
+            "--data.split-seed",
+            "5",
+            *small,
+        ]
+    )
+    assert "what is held out here may be part of that" in (tmp_path / "two" / "report.html").read_text()
+    main(["eval", file, "--model", str(tmp_path / "two"), "--output", str(tmp_path)])
+    page = (tmp_path / "report.html").read_text()
+    assert "more than once" in page
+    assert "but for what was held out" not in page
+
+
+def test_a_swap_check_that_failed_in_training_is_said_by_eval(trained, pairs, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    with (tmp_path / "run" / "metrics.jsonl").open("a") as file:
+        file.write(json.dumps({"step": 2, "eval_loss": 0.7, "eval_swap_passed": False}) + "\n")
+    for run, said in ((trained, False), (tmp_path / "run", True)):
+        main(["eval", str(pairs), "--model", str(run), "--output", str(tmp_path)])
+        assert ("Swap check failed in training" in (tmp_path / "report.html").read_text()) == said
+
+
+@pytest.mark.parametrize("files", [None, 5, "abc", {"a": 1}, [1, 2]])
+def test_a_damaged_list_of_training_files_is_named(files, trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    export(tmp_path / "model", open_run(trained))
+    for path in (tmp_path / "run" / "contract.json", tmp_path / "model" / "rmjax.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"files": files}))
+        with pytest.raises(CheckpointError, match=path.name):
+            open_run(path.parent)
+
+
+def test_a_damaged_contract_in_the_configuration_of_a_run_is_named(trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    path = tmp_path / "run" / "config.json"
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps(told | {"text": told["text"] | {"max_length": 0}}))
+    with pytest.raises(CheckpointError, match=r"config\.json"):
+        open_run(tmp_path / "run")
 
 
 @pytest.mark.parametrize("verb", VERBS)

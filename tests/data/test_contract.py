@@ -55,7 +55,11 @@ def test_auto_takes_the_template_where_there_is_one_and_a_prompt(data, tokenizer
     [
         *({"max_length": limit} for limit in (0, -1, 12.0, "5", None, True)),
         {"template": "Raw"},
+        {"max_length": np.array([5, 6])},
         {"separator": None},
+        {"separator": "a\ud83d"},
+        {"template": np.array(["raw", "chat"])},
+        {"add_bos": np.bool_(True)},
         {"date_string": 2024},
         {"add_bos": "yes"},
         {"add_bos": 1},

@@ -3,6 +3,7 @@
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
+from rmjax.errors import CheckpointError
 from rmjax.train.metrics import MetricsLog, read_metrics
 
 ROW = {"step": 1, "epoch": 0, "loss": 0.5, "min_reward": -2.0, "mean_reward": 0.5, "max_reward": 3.0}
@@ -61,3 +62,13 @@ def test_levels_are_not_plotted_under_any_name(tmp_path):
 def test_resuming_where_nothing_is_makes_an_empty_log(step, tmp_path):
     with MetricsLog(tmp_path, after=step):
         assert read_metrics(tmp_path) == []
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", "5", "{}", '{"step": null, "eval_swap_passed": false}', '{"step": "1"}'])
+def test_a_line_that_is_no_row_is_named(line, tmp_path):
+    with MetricsLog(tmp_path) as log:
+        log.write(ROW)
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(CheckpointError, match="line=2"):
+        read_metrics(tmp_path)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rmjax.checks import whole_characters
 from rmjax.data.dataset import Message, Text
 from rmjax.data.formats.fields import BadRow, Fields, shown
 from rmjax.data.formats.files import rows
 from rmjax.errors import DataError
 
 Texts = Mapping[str, str]
-
-# Half of a UTF-16 pair: JSON can spell it, UTF-8 and every tokenizer cannot.
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_texts(path: str | Path) -> dict[str, str]:
@@ -72,7 +69,7 @@ def string(value: Any, name: str) -> str:
     """The value, if it is a text."""
     if not isinstance(value, str):
         raise BadRow(f"`{name}` is not a text", {"found": shown(value)}, "Give a string or a list of messages.")
-    if not value.isascii() and _SURROGATE.search(value):
+    if not whole_characters(value):
         raise BadRow(
             f"`{name}` holds half a surrogate pair", {"found": shown(value)}, "The text was cut in UTF-16: mend it."
         )
