@@ -6,6 +6,7 @@ import dataclasses
 import json
 from pathlib import Path
 
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from rmjax.errors import CheckpointError
@@ -30,7 +31,8 @@ def save(directory: str | Path, model: RewardModel, *, pad_token: str | None = N
             one, and where it is EOS, it scores a text that ends with EOS at the token before. BOS ends no text.
 
     Raises:
-        CheckpointError: the directory is a file or holds sharded weights, or no family has this combination of parts.
+        CheckpointError: the directory is a file, holds sharded weights or cannot be written, or no family has this
+            combination of parts.
         DataError: the pad token is not in the vocabulary.
 
     Example:
@@ -58,15 +60,23 @@ def save(directory: str | Path, model: RewardModel, *, pad_token: str | None = N
     """
     folder = Path(directory)
     raw, tokenizer = check(folder, model, pad_token=pad_token)
-    folder.mkdir(parents=True, exist_ok=True)
-    # transformers asks for this word before it reads the file.
-    save_file(export_tensors(model.params, model.config), folder / "model.safetensors", metadata={"format": "pt"})
-    (folder / "config.json").write_text(json.dumps(raw, indent=2) + "\n", "utf-8")
-    tokenizer.save(folder)
+    tensors = export_tensors(model.params, model.config)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # transformers asks for this word before it reads the file.
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        (folder / "config.json").write_text(json.dumps(raw, indent=2) + "\n", "utf-8")
+        tokenizer.save(folder)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(
+            "the model cannot be written",
+            {"directory": folder, "problem": error},
+            "Make room, or give another directory.",
+        ) from error
 
 
 def check(directory: str | Path, model: RewardModel, *, pad_token: str | None = None) -> tuple[dict, Tokenizer]:
-    """Refuse what `save` refuses, and write nothing.
+    """Refuse what `save` refuses before it writes, and write nothing.
 
     Args:
         directory: as in `save`.

@@ -10,17 +10,19 @@ from rmjax.data.contract import fingerprint
 from rmjax.models.save import check, save
 from rmjax.train.run import Run
 from rmjax.train.stored import EXPORTED
-from rmjax.train.whole_files import write_whole
+from rmjax.train.whole_files import whole_directory
 
 
 def export(directory: str | Path, run: Run) -> None:
     """Write safetensors, config.json and the tokenizer, which transformers opens, and the contract beside them.
 
     Guarantees: `open_run` of the directory gives the same parameters and the same contract, hence the same scores
-    under the same fingerprint. Where nothing can be written, what stood in the directory stays as it was.
+    under the same fingerprint. Where it cannot be written, an export that stood there stays as it was; new weights
+    never stand beside an old contract.
 
     Args:
-        directory: made where it does not exist.
+        directory: made where it does not exist; an export in it is replaced once the new one is written, so that the
+            disk holds both for a moment.
         run: of `open_run`.
 
     Raises:
@@ -28,20 +30,19 @@ def export(directory: str | Path, run: Run) -> None:
         DataError: as `rmjax.models.save`.
     """
     contract, tokenizer = run.contract, run.model.tokenizer
-    path = Path(directory) / EXPORTED
     # transformers scores the last token that is not its pad token: where that is EOS, or nothing, a text that ends in
     # EOS would be scored a token early. BOS ends no text. A template that names the pad token would write another text.
     last = contract is None or contract.score_token == "last"
     early = last and tokenizer.pad_id in (None, tokenizer.eos_id) and "pad_token" not in (tokenizer.chat_template or "")
     pad_token = tokenizer.special_tokens.get("bos_token") if early else None
     check(directory, run.model, pad_token=pad_token)
-    path.unlink(missing_ok=True)  # new weights never stand beside an old contract
-    save(directory, run.model, pad_token=pad_token)
-    if contract is not None:
-        said = {
-            "contract": dataclasses.asdict(contract),
-            "fingerprint": fingerprint(contract, tokenizer),
-            "format": run.format,
-            "files": run.files,
-        }
-        write_whole(path, json.dumps(said, indent=2) + "\n")
+    with whole_directory(directory, last=EXPORTED) as folder:
+        save(folder, run.model, pad_token=pad_token)
+        if contract is not None:
+            said = {
+                "contract": dataclasses.asdict(contract),
+                "fingerprint": fingerprint(contract, tokenizer),
+                "format": run.format,
+                "files": run.files,
+            }
+            (folder / EXPORTED).write_text(json.dumps(said, indent=2) + "\n", "utf-8")

@@ -3,10 +3,12 @@
 import dataclasses
 import json
 import shutil
+import sys
 
 import jax
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 
 from rmjax.cli import main
 from rmjax.data.contract import TextContract
@@ -171,6 +173,48 @@ def test_an_export_that_is_refused_leaves_what_stood_there(trained, tmp_path):
     assert {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()} == before
     with pytest.raises(CheckpointError, match="a file of that name"):
         export(tmp_path / "model" / "config.json", run)
+
+
+def contents(folder):
+    return {path.name: path.is_dir() or path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("blocked", ["model.safetensors", "config.json", "tokenizer.json", "rmjax.json"])
+def test_an_export_onto_what_is_no_file_changes_nothing(blocked, trained, tmp_path):
+    run = open_run(trained)
+    export(tmp_path / "model", run)
+    (tmp_path / "model" / blocked).unlink()
+    (tmp_path / "model" / blocked).mkdir()
+    before = contents(tmp_path / "model")
+    other = dataclasses.replace(run, model=open_model("tiny", seed=1))
+    with pytest.raises(CheckpointError, match=blocked):
+        export(tmp_path / "model", other)
+    assert contents(tmp_path / "model") == before
+
+
+@pytest.mark.parametrize("error", [OSError("no space"), SafetensorError("no space"), KeyboardInterrupt()])
+def test_an_export_that_ends_half_way_leaves_the_old_one(error, trained, tmp_path, monkeypatch):
+    run = open_run(trained)
+    export(tmp_path / "model", run)
+    before = contents(tmp_path / "model")
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(sys.modules[save.__module__], "save_file", fail)
+    with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else CheckpointError):
+        export(tmp_path / "model", run)
+    assert contents(tmp_path / "model") == before
+
+
+def test_an_export_has_nowhere_to_go_below_a_file_or_behind_a_dangling_link(trained, tmp_path):
+    run = open_run(trained)
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for place in (tmp_path / "file" / "model", tmp_path / "link"):
+        for write, what in ((export, run), (save, run.model)):
+            with pytest.raises(CheckpointError, match="cannot be written"):
+                write(place, what)
 
 
 def test_a_model_that_has_a_contract_is_not_read_under_another(stranger, pairs, tmp_path, capsys):
