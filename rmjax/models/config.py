@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+import math
+from collections.abc import Callable
+from typing import Any, Literal
 
 from rmjax.errors import CheckpointError
 
@@ -19,13 +21,18 @@ class Llama3Scaling:
     high_freq_factor: float
     original_max_positions: int
 
+    def __post_init__(self):
+        _require(self, ("original_max_positions",), is_size, "sizes are whole numbers from 1 on")
+        _require(self, _SCALING_FACTORS, is_positive, "factors are positive numbers")
+
 
 @dataclasses.dataclass(frozen=True)
 class ModelConfig:
     """One decoder: Llama 2 and 3, Mistral, Qwen2 and Qwen3 are values of this class, not classes of their own.
 
     Raises:
-        CheckpointError: sizes that no decoder has: below 1, heads that do not share key heads evenly, or an odd head.
+        CheckpointError: what no decoder has: sizes that are not whole or below 1, heads that do not share key heads
+            evenly, an odd head, an epsilon or a theta that is not positive, or a window of no tokens.
 
     Example:
         >>> config = ModelConfig(
@@ -61,9 +68,9 @@ class ModelConfig:
     max_positions: int = 2048
 
     def __post_init__(self):
-        sizes = {name: getattr(self, name) for name in _SIZES}
-        if wrong := {name: size for name, size in sizes.items() if size < 1}:
-            raise _no_decoder("sizes are whole numbers from 1 on", wrong)
+        sizes = _SIZES if self.sliding_window is None else (*_SIZES, "sliding_window")
+        _require(self, sizes, is_size, "sizes are whole numbers from 1 on")
+        _require(self, ("norm_eps", "rope_theta"), is_positive, "norm_eps and rope_theta are positive numbers")
         if self.num_heads % self.num_kv_heads:
             said = {"num_heads": self.num_heads, "num_kv_heads": self.num_kv_heads}
             raise _no_decoder("every key head serves as many heads", said)
@@ -88,13 +95,42 @@ class ModelConfig:
         return matrices + biases + 2 * self.hidden_size + self.qk_norm * 2 * self.head_dim
 
 
+def is_size(value: Any) -> bool:
+    """Whether a value counts something that a decoder has: a whole number from 1 on.
+
+    Example:
+        >>> is_size(4), is_size(4.0), is_size(True)
+        (True, False, False)
+    """
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def is_positive(value: Any) -> bool:
+    """Whether a value is a number above 0 and below infinity.
+
+    Example:
+        >>> is_positive(1e-5), is_positive(float("nan")), is_positive("1e-5")
+        (True, False, False)
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+
+
 _SIZES = (
     *("vocab_size", "hidden_size", "intermediate_size", "num_layers"),
     *("num_heads", "num_kv_heads", "head_dim", "max_positions"),
 )
+_SCALING_FACTORS = ("factor", "low_freq_factor", "high_freq_factor")
 
 
-def _no_decoder(rule: str, sizes: dict[str, int]) -> CheckpointError:
+def _require(
+    config: ModelConfig | Llama3Scaling, names: tuple[str, ...], holds: Callable[[Any], bool], rule: str
+) -> None:
+    values = {name: getattr(config, name) for name in names}
+    if wrong := {name: value for name, value in values.items() if not holds(value)}:
+        raise _no_decoder(rule, wrong)
+
+
+def _no_decoder(rule: str, values: dict[str, Any]) -> CheckpointError:
     return CheckpointError(
-        f"the model's configuration is damaged: {rule}", sizes, "Copy the model's files again, or mend these numbers."
+        f"the model's configuration is damaged: {rule}", values, "Copy the model's files again, or mend these numbers."
     )

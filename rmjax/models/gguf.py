@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 import numpy as np
 
 from rmjax.errors import CheckpointError
-from rmjax.models.config import Family, Llama3Scaling, ModelConfig
+from rmjax.models.config import Family, Llama3Scaling, ModelConfig, is_positive, is_size
 from rmjax.models.gguf_format import GGUFFile
 from rmjax.models.layers import rope_frequencies
 
 _FAMILIES = ("llama", "qwen2", "qwen3")  # Mistral files call themselves llama
 _FACTORS = "rope_freqs.weight"
+_CONVERT = "Convert the model to GGUF again."
+_REQUIRED = object()
 _TRUNK = {
     "token_embd.weight": "model.embed_tokens.weight",
     "output_norm.weight": "model.norm.weight",
@@ -68,40 +71,44 @@ def config_from_gguf(file: GGUFFile) -> ModelConfig:
     if family not in _FAMILIES:
         raise _unknown("general.architecture", family, _FAMILIES)
 
-    def get(key: str, *default: Any) -> Any:
-        value = file.metadata.get(f"{family}.{key}", *default)
-        if value is None and not default:
-            raise CheckpointError(
-                "the file's metadata lack a key", {"key": f"{family}.{key}"}, "Convert the model to GGUF again."
-            )
+    def get(key: str, default: Any = _REQUIRED, *, wanted: str, holds: Callable[[Any], bool]) -> Any:
+        key = f"{family}.{key}"
+        if key not in file.metadata and default is not _REQUIRED:
+            return default
+        if (value := file.metadata.get(key)) is None:
+            raise CheckpointError("the file's metadata lack a key", {"key": key}, _CONVERT)
+        if not holds(value):
+            raise CheckpointError(f"the file's metadata are damaged: {key} is {wanted}", {key: value}, _CONVERT)
         return value
 
-    if (scaling := get("rope.scaling.type", "none")) != "none":
+    size = functools.partial(get, wanted="a whole number from 1 on", holds=is_size)
+    positive = functools.partial(get, wanted="a positive number", holds=is_positive)
+    if (scaling := file.metadata.get(f"{family}.rope.scaling.type", "none")) != "none":
         raise _unknown("rope scaling", scaling, ("none", f"that of Llama 3 in {_FACTORS}"))
-    heads, hidden = get("attention.head_count"), get("embedding_length")
-    head_dim = get("attention.key_length", hidden // max(heads, 1))
-    if (rotated := get("rope.dimension_count", head_dim)) != head_dim:
+    heads, hidden = size("attention.head_count"), size("embedding_length")
+    head_dim = size("attention.key_length", hidden // heads)
+    if (rotated := size("rope.dimension_count", head_dim)) != head_dim:
         raise _unknown("rope.dimension_count", rotated, (head_dim,))
     has = lambda name: f"blk.0.{name}" in file  # noqa: E731
     config = ModelConfig(
         family=cast(Family, family),
-        vocab_size=file.shape("token_embd.weight")[0] if "token_embd.weight" in file else get("vocab_size"),
+        vocab_size=file.shape("token_embd.weight")[0] if "token_embd.weight" in file else size("vocab_size"),
         hidden_size=hidden,
-        intermediate_size=get("feed_forward_length"),
-        num_layers=get("block_count"),
+        intermediate_size=size("feed_forward_length"),
+        num_layers=size("block_count"),
         num_heads=heads,
-        num_kv_heads=get("attention.head_count_kv", heads),
+        num_kv_heads=size("attention.head_count_kv", heads),
         head_dim=head_dim,
         # The format keeps float32; the model was trained with the decimal number.
-        norm_eps=_decimal(get("attention.layer_norm_rms_epsilon")),
-        rope_theta=get("rope.freq_base", 10_000.0),
+        norm_eps=_decimal(positive("attention.layer_norm_rms_epsilon")),
+        rope_theta=positive("rope.freq_base", 10_000.0),
         qkv_bias=has("attn_q.bias"),
         o_bias=has("attn_output.bias"),
         mlp_bias=has("ffn_up.bias"),
         qk_norm=has("attn_q_norm.weight"),
-        sliding_window=get("attention.sliding_window", None),
+        sliding_window=size("attention.sliding_window", None),
         tie_embeddings="output.weight" not in file,
-        max_positions=get("context_length", 2048),
+        max_positions=size("context_length", 2048),
     )
     if _FACTORS not in file:
         return config
@@ -126,11 +133,11 @@ def llama3_scaling(factors: np.ndarray, config: ModelConfig) -> Llama3Scaling:
         >>> llama3_scaling(np.array([1.0, 1.0]), config).factor
         1.0
     """
-    if not (np.isfinite(factors) & (factors > 0)).all():
-        raise _unknown(_FACTORS, "factors that divide by nothing", ("positive numbers",))
+    if factors.shape != (config.head_dim // 2,) or not (np.isfinite(factors) & (factors > 0)).all():
+        raise _unknown(_FACTORS, f"{factors.size} numbers", ("one above 0 for each frequency",))
     scaling = Llama3Scaling(float(np.max(factors)), 1.0, 4.0, 8192)  # of all published ones, which differ in the factor
     plain, scaled = rope_frequencies(config), rope_frequencies(dataclasses.replace(config, rope_scaling=scaling))
-    if factors.shape != plain.shape or not np.allclose(plain / factors, scaled, rtol=1e-5, atol=0):
+    if not np.allclose(plain / factors, scaled, rtol=1e-5, atol=0):
         raise _unknown(_FACTORS, "other factors than those of Llama 3", ("that scaling",))
     return scaling
 

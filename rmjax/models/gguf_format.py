@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rmjax.errors import CheckpointError
+from rmjax.models.config import is_size
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
@@ -134,8 +135,12 @@ def _header(memory: Any) -> tuple[dict[str, Any], dict[str, tuple[tuple[int, ...
         name = string()
         dims = [take("Q") for _ in range(take("I"))]
         kind, offset = take("IQ")
+        if not dims:
+            raise KeyError(f"tensor {name} has no dimensions")
         directory[name] = (tuple(reversed(dims)), kind, offset)
     alignment = metadata.get("general.alignment", 32)
+    if not is_size(alignment):
+        raise KeyError(f"general.alignment={alignment}")
     return metadata, directory, -(-at // alignment) * alignment
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, cast
 
 from rmjax.errors import CheckpointError
-from rmjax.models.config import Family, Llama3Scaling, ModelConfig
+from rmjax.models.config import Family, Llama3Scaling, ModelConfig, is_positive, is_size
 
 _ARCHITECTURES: dict[Family, str] = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}
 # What a key means where a file leaves it out. None: as many key heads as heads, hidden size over heads, no window.
@@ -231,14 +230,14 @@ def _window(family: Family, values: Mapping[str, Any]) -> int | None:
 
 def _size(values: Mapping[str, Any], key: str) -> int:
     value = _required(values, key)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if not is_size(value):
         raise _no_number(values, key, "a whole number from 1 on")
     return value
 
 
 def _positive(values: Mapping[str, Any], key: str) -> float:
     value = _required(values, key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+    if not is_positive(value):
         raise _no_number(values, key, "a positive number")
     return float(value)
 

@@ -92,3 +92,12 @@ def test_a_kind_that_cannot_be_undone_is_named():
     memory = head + bytes(-len(head) % 32) + bytes(4096)
     with pytest.raises(CheckpointError, match="Q8_K"):
         GGUFFile("odd", memory=memory)["x"]
+
+
+def test_a_tensor_without_dimensions_and_an_alignment_to_nothing_are_damage():
+    tensor = struct.pack("<Q", 1) + b"x" + struct.pack("<IIQ", 0, 0, 0)
+    key = b"general.alignment"
+    alignment = struct.pack("<Q", len(key)) + key + struct.pack("<II", 4, 0)
+    for counts, header in (((1, 0), tensor), ((0, 1), alignment)):
+        with pytest.raises(CheckpointError, match=r"no dimensions|general\.alignment=0"):
+            GGUFFile("odd", memory=b"GGUF" + struct.pack("<IQQ", 3, *counts) + header + bytes(64))

@@ -116,6 +116,7 @@ def test_qwens_window_counts_only_when_it_is_used(keys, window):
         ({"rope_parameters": "x"}, "rope_parameters is an object"),
         ({"rope_parameters": {"rope_theta": "abc"}}, "rope_theta is a positive number"),
         ({"rope_parameters": {"rope_type": "llama3", "factor": 8.0}}, "key=low_freq_factor"),
+        ({"model_type": "mistral", "sliding_window": 0}, "sliding_window=0"),
     ],
 )
 def test_what_would_change_scores_is_refused_by_name(change, named):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class Row(NamedTuple):
     number: int
     judgement: Judgement
     source: str
-    kept: tuple[Any, ...]
+    kept: tuple[str | float | None, ...]
 
 
 def assemble(
@@ -93,7 +93,7 @@ def _votes(judgements: list[Judgement]) -> tuple[Votes | None, tuple[str, ...]]:
     return Votes.build(np.array(item, np.int64), annotators, np.array(value, np.int64)), tuple(names)
 
 
-def _column(values: list) -> np.ndarray:
+def _column(values: list[str | float | None]) -> np.ndarray:
     """Numbers as numbers, anything else as strings; null is NaN or the empty string."""
     if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
         return np.array([np.nan if value is None else value for value in values])

@@ -19,7 +19,8 @@ _TABLES = {".csv": "CSV", ".tsv": "CSV"}
 def rows(path: str | Path) -> Iterator[tuple[int, Any]]:
     """The rows of a file with their numbers: lines of JSON lines, positions in a JSON list, both from 1.
 
-    A row that is not JSON, or in which a name stands twice, comes out as a `BadRow`, for the reader to refuse or count.
+    A line that is not JSON, or a row in which a name stands twice, comes out as a `BadRow`, for the reader to refuse or
+    count. A list that is not JSON is no list: nobody can say where its rows begin.
 
     Args:
         path: JSON lines, a JSON list of rows, or {"data": [...]}; plain or gzip, as the content says.
@@ -28,7 +29,8 @@ def rows(path: str | Path) -> Iterator[tuple[int, Any]]:
         Row number, and the parsed row or why it could not be parsed.
 
     Raises:
-        DataError: no such file, another kind of file, a truncated or damaged gzip, text that is not UTF-8, or no rows.
+        DataError: no such file, another kind of file, a truncated or damaged gzip, text that is not UTF-8, a list that
+            is not JSON, or no rows.
 
     Example:
         >>> import tempfile
@@ -111,10 +113,10 @@ def _as_list(path: str | Path, text: str) -> list | None:
     if more and not isinstance(_parse(head), BadRow):
         return None
     listed = _parse(text)
-    if isinstance(listed, BadRow) and (whole.startswith("[") or (more and listed.reason == _TWICE)):
-        raise DataError(f"the file cannot be read: {listed.reason}", {"file": path} | listed.numbers, "Mend it there.")
     if isinstance(listed, dict):
         listed = listed.get("data")
+    if isinstance(listed, BadRow) and (whole.startswith("[") or (more and listed.reason == _TWICE)):
+        raise DataError(f"the file cannot be read: {listed.reason}", {"file": path} | listed.numbers, "Mend it there.")
     if not isinstance(listed, list):
         return None
     if not listed:
@@ -124,11 +126,11 @@ def _as_list(path: str | Path, text: str) -> list | None:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | BadRow:
     """A JSON object, or in its place why it is none: of a name that stands twice, the last would win in silence."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        return BadRow(_TWICE, {"name": shown(twice)}, "Keep one of them.")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            return BadRow(_TWICE, {"name": shown(name)}, "Keep one of them.")
+        found[name] = value
     return found
 
 

@@ -14,7 +14,7 @@ from rmjax.data.formats.ballots import COUNTS, VOTES, ballot
 from rmjax.data.formats.fields import BadRow, Fields, Judgement, shown
 from rmjax.data.formats.files import rows
 from rmjax.data.formats.pairs import pair
-from rmjax.data.formats.texts import Texts, column, identifier, read_texts, record
+from rmjax.data.formats.texts import Texts, carried, column, identifier, read_texts, record
 from rmjax.errors import DataError
 
 IDENTICAL = "identical answers"
@@ -88,7 +88,7 @@ def read(
                 left_out[IDENTICAL].append(number)
                 continue
             source = None if fields.source is None else identifier(column(row, fields.source), fields.source)
-            kept = tuple(column(row, name) for name in fields.keep)
+            kept = tuple(carried(column(row, name), name) for name in fields.keep)
             understood.append(Row(number, judgement, plain(judgement.prompt) if source is None else source, kept))
         except BadRow as bad:
             first_bad = first_bad or (number, bad)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,16 @@ def column(row: dict, name: str) -> Any:
     if name not in row:
         raise BadRow(f"the row has no `{name}`", {"columns": ", ".join(row)}, "Mend the row, or name the column.")
     return row[name]
+
+
+def carried(value: Any, name: str) -> str | float | None:
+    """A value that is only carried along: a text, a number or nothing as it is, all else as its JSON."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    try:
+        return json.dumps(value)
+    except RecursionError:
+        raise BadRow(f"`{name}` is nested too deeply", {"found": type(value).__name__}, "Flatten it.") from None
 
 
 def string(value: Any, name: str) -> str:

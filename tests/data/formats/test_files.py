@@ -6,8 +6,9 @@ import json
 import pytest
 
 from rmjax.data.formats import read
-from rmjax.data.formats.fields import BadRow
+from rmjax.data.formats.fields import BadRow, Fields
 from rmjax.data.formats.files import rows
+from rmjax.data.formats.texts import carried
 from rmjax.errors import DataError
 
 ROWS = [{"chosen": "4", "rejected": "5"}, {"chosen": "one\u2028two\x85", "rejected": "Ωmega\n"}, {"data": [1]}]
@@ -178,7 +179,10 @@ def test_in_a_list_too_it_is_one_row_that_is_bad(form, twice, tmp_path):
         read(path)
 
 
-@pytest.mark.parametrize("form", ['{"data": [%s], "data": []}', '{\n "data": [%s],\n "data": []\n}'])
+@pytest.mark.parametrize(
+    "form",
+    ['{"data": [%s], "data": []}', '{\n "data": [%s],\n "data": []\n}', '{\n "data": {"a": [%s],\n "a": []}\n}'],
+)
 def test_two_lists_of_rows_under_one_name_are_no_file(form, tmp_path):
     (tmp_path / "x.json").write_text(form % json.dumps(ROWS[0]))
     with pytest.raises(DataError, match="a name stands twice"):
@@ -192,3 +196,26 @@ def test_a_row_is_as_deep_as_it_is(depth, tmp_path):
     (tmp_path / "x.jsonl").write_text(f'{{"prompt": "p", "chosen": {nested}, "rejected": "r"}}')
     with pytest.raises(DataError, match="row=1"):
         read(tmp_path / "x.jsonl")
+
+
+@pytest.mark.parametrize("where", ["chosen", "note"])
+def test_at_every_depth_a_row_is_whole_or_bad(where, tmp_path):
+    """Python's limits to reading, writing and showing a value differ by a few levels, wherever it is called from."""
+    depths = (*range(10), *range(700, 1010))
+    nested = ["[" * depth + "]" * depth or "0" for depth in depths]
+    row = {"prompt": "p", "chosen": "c", "rejected": "r", "note": "n"}
+    written = [json.dumps(row | {where: 0}).replace("0", note) for note in nested]
+    (tmp_path / "x.jsonl").write_text("\n".join([json.dumps(row), *written]))
+    data = read(tmp_path / "x.jsonl", fields=Fields(keep=("note",)), on_bad_row="drop")
+    assert data.num_comparisons + sum(len(numbers) for numbers in data.dropped.values()) == 1 + len(depths)
+    kept = data.rows[1:] - 2
+    assert data.columns["note"][1:].tolist() == [nested[i] for i in kept]
+    assert len(kept) > 10 if where == "note" else len(kept) == 0
+
+
+def test_a_value_that_cannot_be_written_is_a_bad_row():
+    nested = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(BadRow, match="`note` is nested too deeply"):
+        carried(nested, "note")
