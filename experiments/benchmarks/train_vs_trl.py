@@ -69,10 +69,9 @@ class Config:
     ukp_texts: str
     """ukp_arguments.jsonl.gz."""
     hh_steps: int = 4
-    """Steps of 8 pairs that both are timed on, or more until rows and batches end with the same pair; TRL takes the
-    first of them once before, uncounted."""
+    """Steps of 8 pairs that both are timed on, or more until rows and batches end with the same pair."""
     ukp_steps: int = 4
-    """The same on UKP, of which rmjax is timed on the whole topics that these pairs are of."""
+    """Steps of 8 pairs that TRL is timed on; rmjax is timed on the whole topics that these pairs are of."""
     model: str = "smollm2-135m"
     """The weights."""
     json: str | None = None
@@ -102,15 +101,19 @@ def main(config: Config) -> list[dict[str, Any]]:
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         save(Path(scratch) / "model", model)
-        for name, layout, steps, target in (
-            ("HH pairs", hh_layout(config, model), config.hh_steps, 2.0),
-            ("UKP comparisons", ukp_layout(config, model), config.ukp_steps, 30.0),
+        for name, layout, steps, same, target in (
+            ("HH pairs", hh_layout(config, model), config.hh_steps, True, 2.0),
+            ("UKP comparisons", ukp_layout(config, model), config.ukp_steps, False, 30.0),
         ):
-            batches = first_batches(layout, PAIRS * steps)
+            batches = first_batches(layout, PAIRS * steps, in_step=same)
+            order = [e for batch in batches for e in batch.comparisons]
+            # The comparisons of a topic are much alike in length: a few of them stand for all.
+            theirs_of = order[: len(order) // PAIRS * PAIRS] if same else order[: PAIRS * steps]
             before = time_rmjax(model, layout, batches)
-            theirs = time_trl(config, Path(scratch), model, layout, batches, steps, threads)
+            theirs = time_trl(config, Path(scratch), model, layout, theirs_of, threads)
             after = time_rmjax(model, layout, batches)
             ours = Timing(before.comparisons + after.comparisons, before.seconds + after.seconds)
+            print(f"{name}: rmjax is timed on {before.comparisons}, twice, and TRL on {theirs.comparisons} of them")
             command = "python -m experiments.benchmarks.train_vs_trl"
             rows += [
                 row(f"{name} per second, rmjax", ours.rate, "1/s", command=command),
@@ -144,14 +147,14 @@ def ukp_layout(config: Config, model: RewardModel) -> Layout:
     return make_layout(tokenised, PackSpec(lengths=(256,), tokens_per_micro_batch=4096))
 
 
-def first_batches(layout: Layout, comparisons: int) -> list[MicroBatch]:
-    """Micro-batches of a shuffled epoch until they hold that many comparisons, in whole batches of 8 where they can."""
+def first_batches(layout: Layout, comparisons: int, *, in_step: bool) -> list[MicroBatch]:
+    """Micro-batches of a shuffled epoch until they hold that many comparisons; in step with batches of 8 on demand."""
     chosen: list[MicroBatch] = []
     total = 0
     for batch in epoch_plan(layout, seed=0).micro_batches:
         chosen.append(batch)
         total += len(batch.comparisons)
-        if total >= comparisons and (total % PAIRS == 0 or len(batch.comparisons) > PAIRS):
+        if total >= comparisons and not (in_step and total % PAIRS):
             break
     return chosen
 
@@ -197,22 +200,13 @@ def time_epoch(model: RewardModel, layout: Layout) -> Timing:
 
 
 def time_trl(
-    config: Config,
-    scratch: Path,
-    model: RewardModel,
-    layout: Layout,
-    batches: list[MicroBatch],
-    steps: int,
-    threads: int,
+    config: Config, scratch: Path, model: RewardModel, layout: Layout, comparisons: list[int], threads: int
 ) -> Timing:
-    """The same comparisons in the same order, in batches of 8, in TRL's own environment."""
+    """These comparisons in this order, in batches of 8, in TRL's own environment."""
     data, contract = layout.tokenised.data, layout.tokenised.contract
     path = scratch / "pairs.jsonl"
-    order = [e for batch in batches for e in batch.comparisons]
-    if len(order) % PAIRS or len(order) > 2 * PAIRS * steps:  # a topic, whose comparisons are much alike in length
-        order = order[: PAIRS * steps]
-    steps = len(order) // PAIRS
-    order = [*order[:PAIRS], *order]  # the first step warms up
+    steps = len(comparisons) // PAIRS
+    order = [*comparisons[:PAIRS], *comparisons]  # the first step warms up and is not counted
     with path.open("w") as file:
         for e in order:
             sides = []

@@ -15,7 +15,7 @@ from rmjax.data.tokenise import TokenisedData
 
 # Shapes are chosen by packing a sample of this many prompts.
 _TRIAL = 1500
-# A shape that fewer than this share of the positions would use is not worth its compilation.
+# A shape that takes, or spares, less than this share of the cost is not worth its compilation.
 _RARE = 0.02
 # N and E have room for what other epochs may draw together; a micro-batch that would need more is closed earlier.
 _ROOM = 1.25
@@ -69,7 +69,7 @@ def make_layout(tokenised: TokenisedData, spec: PackSpec | None = None) -> Layou
     # Shapes to the measure of prompts are for prompts that nearly fill a micro-batch; small ones would make it small.
     if sum(prompt.whole.size for prompt in prompts) * _FEW > spec.tokens_per_micro_batch * len(prompts):
         layouts.append(cut_trees(tokenised, prompts, spec, shapes_for_prompts=True))
-    layout = _balanced(min(layouts, key=_trial_cost))
+    layout = _balanced(min(layouts, key=_cost_with_compilations))
     trial = _trial(layout)
     return dataclasses.replace(
         layout, buckets=tuple(_sized(layout, where, trial) for where in range(len(layout.buckets)))
@@ -116,6 +116,11 @@ def _trial(layout: Layout) -> list[MicroBatch]:
 
 def _trial_cost(layout: Layout) -> float:
     return total_cost(_trial(layout))
+
+
+def _cost_with_compilations(layout: Layout) -> float:
+    """What decides between ways to cut: each shape more must spare what a rare one would use."""
+    return _trial_cost(layout) * (1 + _RARE) ** len(layout.buckets)
 
 
 def _cut(tokenised: TokenisedData, prompts: list[Prompt], spec: PackSpec, *, alike: bool) -> Layout:

@@ -46,7 +46,8 @@ def save_contract(directory: str | Path, prepared: Prepared, config: TrainConfig
         config: of the run.
 
     Raises:
-        CheckpointError: the run was started with another tokenizer, template, limit, file or model.
+        CheckpointError: the run was started with another tokenizer, template or limit, on other data, or from another
+            model.
     """
     path, tokenised = Path(directory) / RUN, prepared.train.tokenised
     now = {

@@ -164,6 +164,20 @@ def test_a_length_for_a_handful_of_prompts_is_not_compiled(long, lengths):
     assert layout.spec.lengths == (64, 256)
 
 
+def test_a_way_to_cut_that_takes_more_shapes_must_spare_more_than_their_compilation():
+    """Rows of 256 and 512 would cost half a percent less than rows of 512 alone."""
+    rng = np.random.default_rng(1)
+    groups: list[list[np.ndarray]] = []
+    for _ in range(1019):
+        prefix = np.full(int(min(rng.lognormal(np.log(148), 0.455), 200)) + 1, 3)
+        tails = [int(min(rng.lognormal(np.log(74), 0.455), 200)) + 1 for _ in range(rng.integers(2, 4))]
+        groups.append([np.append(prefix, rng.integers(4, 99, tail)) for tail in tails])
+    pairs = [(p, 0, i) for p, group in enumerate(groups) for i in range(1, len(group))]
+    spec = PackSpec(lengths=(64, 256, 512), tokens_per_micro_batch=1024)
+    layout = make_layout(from_ids(groups, pairs), spec)
+    assert [(bucket.rows, bucket.length) for bucket in layout.buckets] == [(2, 512)]
+
+
 @pytest.mark.parametrize("answers", [2, 40, 200])
 def test_a_length_stays_where_doing_without_it_makes_a_larger_micro_batch(answers):
     """Short rows hold one answer each beside the long prefix: a row for each of them, and all in one micro-batch."""
