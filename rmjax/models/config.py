@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import sys
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -106,13 +106,13 @@ def is_size(value: Any) -> bool:
 
 
 def is_positive(value: Any) -> bool:
-    """Whether a value is a number above 0 and below infinity.
+    """Whether a value is a number above 0 that a float can hold.
 
     Example:
         >>> is_positive(1e-5), is_positive(float("nan")), is_positive("1e-5")
         (True, False, False)
     """
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= sys.float_info.max
 
 
 _SIZES = (

@@ -19,7 +19,7 @@ def test_a_size_is_a_whole_number_from_1_on(name, size):
 
 
 @pytest.mark.parametrize("name", ["norm_eps", "rope_theta"])
-@pytest.mark.parametrize("number", [0, -1.0, math.nan, math.inf, True, "1", None])
+@pytest.mark.parametrize("number", [0, -1.0, math.nan, math.inf, 10**400, True, "1", None])
 def test_what_is_divided_by_is_a_positive_number(name, number):
     with pytest.raises(CheckpointError, match=f"{name}="):
         dataclasses.replace(CONFIG, **{name: number})
