@@ -7,7 +7,7 @@
 
 TRL runs in float32 with batches of 8 pairs, padded as it pads by default, and without gradient checkpointing. rmjax
 runs its packed rows with margins at every layer. rmjax is timed before and after TRL, so a machine that drifts shows.
-About 12 minutes on 2 CPU cores.
+About 15 minutes on 2 CPU cores.
 
 HH is Anthropic's hh-rlhf, harmless-base/test, as published. Pairs with a side of over 512 tokens (6 %) are left out for
 both: one of them in a padded batch of 8 takes TRL past 24 GiB of memory. rmjax is also timed alone on pairs of up to
