@@ -38,7 +38,7 @@ from rmjax.data.packing import epoch_plan, make_layout
 from rmjax.data.proof import prove
 from rmjax.data.split import Split, group_folds
 from rmjax.data.tokenise import tokenise
-from rmjax.diagnostics.agreement import Agreement, vote_agreement
+from rmjax.diagnostics.agreement import Agreement, ceiling_bounds, vote_agreement
 from rmjax.diagnostics.evaluation import Evaluation, Provenance, SwapCheck, swap_check
 from rmjax.diagnostics.intervals import Estimate, mean_over_clusters, paired_difference
 from rmjax.diagnostics.length import length_margins
@@ -117,7 +117,7 @@ def main(config: Config) -> dict[str, Any]:
     }
     results: dict[str, Any] = {"chosen": chosen, "rules": measure(rules, data, debate, "longer, in tokens")}
     show(console, "All folds, mean over 16 debates", results["rules"])
-    human = vote_agreement(vote_counts(data), debate, gold=data.gold)
+    human = people(data, debate)
     show_human(console, human)
     results["human"] = as_json(human)
     swapped = exchanged(data, model, fold, heads, margins)
@@ -217,6 +217,13 @@ def show(console: Console, title: str, rows: dict[str, dict[str, Estimate]]) -> 
     console.print(table)
 
 
+def people(data: PreferenceData, debate: np.ndarray) -> Agreement:
+    """How far votes agree, and the ceiling of a mean over debates: there the votes of each debate weigh the same."""
+    votes = vote_counts(data)
+    decided = votes[:, 0] + votes[:, 1]
+    return vote_agreement(votes, debate, gold=data.gold, weight=decided / np.bincount(debate, decided)[debate])
+
+
 def show_human(console: Console, human: Agreement) -> None:
     """Print how far people agree, on the same pairs."""
     assert human.ceiling is not None
@@ -228,7 +235,13 @@ def show_human(console: Console, human: Agreement) -> None:
     for name, found in figures.items():
         assert found is not None
         console.print(f"{name}: {found.value:.3f} [{found.lower:.3f}, {found.upper:.3f}]")
-    console.print(f"best possible on single votes: between {human.ceiling.lower:.3f} and {human.ceiling.upper:.3f}")
+    assert human.two_votes_decided is not None
+    ceilings = {
+        "mean over debates": human.ceiling,
+        "every pair of votes once": ceiling_bounds(human.two_votes_decided),
+    }
+    for name, found in ceilings.items():
+        console.print(f"best possible on single votes, {name}: between {found.lower:.3f} and {found.upper:.3f}")
 
 
 def exchanged(

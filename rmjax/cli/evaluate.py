@@ -36,7 +36,8 @@ def evaluate(config: Annotated[EvalConfig, tyro.conf.arg(name="")], *, json: boo
     where = show.console(json)
     check_directory(config.output)
     opened = open_inputs(config, need="likelihood")
-    rows = [] if opened.run.config is None else read_metrics(config.model)
+    trained = opened.run.config
+    rows = [] if trained is None else read_metrics(config.model)
     notes = (*opened.notes, *swaps_failed(rows))
     with show.progress("scoring", opened.num_tokens, where) as (bar, task):
         evaluation = measure(
@@ -48,7 +49,7 @@ def evaluate(config: Annotated[EvalConfig, tyro.conf.arg(name="")], *, json: boo
             dtype=config.dtype,
             progress=lambda tokens: bar.advance(task, tokens),
         )
-    report, page = write_report(config.output, evaluation, rows)
+    report, page = write_report(config.output, evaluation, rows, unit=trained.data.unit if trained else None)
     if json:
         show.print_json(to_json(report))
         return

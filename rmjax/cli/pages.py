@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rmjax.comparisons import Unit
 from rmjax.diagnostics.evaluation import Evaluation
 from rmjax.report.model import Report, build_report, to_json
 from rmjax.report.page import render
@@ -17,6 +18,7 @@ def write_report(
     evaluation: Evaluation,
     rows: Sequence[Mapping[str, Any]] = (),
     *,
+    unit: Unit | None = None,
     title: str = "Reward model report",
     cost: Sequence[tuple[str, str]] = (),
 ) -> tuple[Report, Path]:
@@ -26,13 +28,14 @@ def write_report(
         directory: where.
         evaluation: what was measured.
         rows: of metrics.jsonl, where there was a training.
+        unit: what counted as one in that training; as in the evaluation, if unset.
         title: of the page.
         cost: what it cost.
 
     Returns:
         The report and the path of the page.
     """
-    report = build_report(evaluation, rows, title=title, cost=cost)
+    report = build_report(evaluation, rows, training_unit=unit, title=title, cost=cost)
     output = Path(directory)
     output.mkdir(parents=True, exist_ok=True)
     (output / "evaluation.json").write_text(json.dumps(to_json(report), indent=2, allow_nan=False) + "\n")

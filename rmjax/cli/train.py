@@ -47,7 +47,7 @@ def train(config: Annotated[TrainConfig, tyro.conf.arg(name="")] = TrainConfig()
         bar.update(task, completed=done)
 
         def observe(step: Step, row: dict[str, Any]) -> None:
-            said = f"loss {row['loss']:.3f}, accuracy {row['accuracy']:.1%}"
+            said = f"{row['loss']:.3f} nats per {config.data.unit}, accuracy {row['accuracy']:.1%}"
             bar.update(task, completed=step.number, description=said)
 
         trained = run_training(prepared, config, observe=[observe])

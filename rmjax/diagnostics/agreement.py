@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rmjax.comparisons import Ties
 from rmjax.diagnostics.intervals import LEVEL, Estimate, clustered_proportion
 from rmjax.errors import DataError
 
@@ -23,7 +24,8 @@ class Ceiling:
     lower: float
     upper: float
     confidence: tuple[float, float]
-    agreement: Estimate
+    agreement: Estimate  # of two votes on one item, where an item weighs what it weighs in the accuracy
+    covered: float = 1.0  # share of that weight on items with two votes; of the others nothing is known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Agreement:
     ceiling: Ceiling | None = None
 
 
-def ceiling_bounds(agreement: Estimate) -> Ceiling:
+def ceiling_bounds(agreement: Estimate, *, covered: float = 1.0) -> Ceiling:
     r"""Sharp bounds on the best accuracy against one held-out vote, from the agreement of two votes.
 
     With $\delta = 2p - 1$ and $p$ the share of annotators who choose the first, agreement is
@@ -47,13 +49,17 @@ def ceiling_bounds(agreement: Estimate) -> Ceiling:
 
     $$A \;\le\; C \;\le\; \frac{1 + \sqrt{2A - 1}}{2}.$$
 
+    Of items with one vote nothing is known but that $1/2 \le C \le 1$; with a share $c$ of the weight on the others,
+    the ends are $cA + (1 - c)/2$ and $c(1 + \sqrt{2A - 1})/2 + 1 - c$.
+
     An accuracy inside the interval says nothing against the model or the data; one above it says that something in
     the pipeline leaks. The ceiling is for single votes: a majority of several votes has a higher one.
 
-    Guarantees: lower <= upper; both ends rise with A; both are A itself at 1/2 and at 1.
+    Guarantees: lower <= upper; both ends rise with A; with c = 1 both are A itself at 1/2 and at 1.
 
     Args:
-        agreement: share of pairs of decided votes on one item that agree.
+        agreement: chance that two votes on one item agree, where items weigh what they weigh in the accuracy.
+        covered: share of the weight that is on items with two votes.
 
     Returns:
         The bounds. A measured agreement below 1/2, which no population has, counts as 1/2.
@@ -67,10 +73,10 @@ def ceiling_bounds(agreement: Estimate) -> Ceiling:
     Reference:
         Jensen's inequality; both ends are attained by a two-point mixture and by a single point.
     """
-    lower = np.maximum([agreement.value, agreement.lower], 0.5)
-    upper = np.maximum([agreement.value, agreement.upper], 0.5)
-    best = (1 + np.sqrt(2 * upper - 1)) / 2
-    return Ceiling(float(lower[0]), float(best[0]), (float(lower[1]), float(best[1])), agreement)
+    share = np.maximum([agreement.value, agreement.lower, agreement.upper], 0.5)
+    lower = covered * share + (1 - covered) / 2
+    upper = covered * (1 + np.sqrt(2 * share - 1)) / 2 + 1 - covered
+    return Ceiling(float(lower[0]), float(upper[0]), (float(lower[1]), float(upper[2])), agreement, covered)
 
 
 def vote_agreement(
@@ -79,25 +85,38 @@ def vote_agreement(
     *,
     gold: ArrayLike | None = None,
     selected: bool = False,
+    ties: Ties | None = None,
+    weight: ArrayLike | None = None,
     level: float = LEVEL,
 ) -> Agreement:
-    """Agreement of the votes on every item, pooled over the pairs of votes within an item.
+    r"""Agreement of the votes on every item, and the ceiling of an accuracy against them.
+
+    The agreements are pooled over the pairs of votes within an item, so that an item of five votes counts ten times as
+    much as one of two. An accuracy weighs items otherwise, by `weight`; so does the agreement of its ceiling:
+
+    $$A = \frac{\sum_i w_i A_i}{\sum_i w_i}, \qquad
+      A_i = \frac{a_i(a_i - 1) + b_i(b_i - 1)}{(a_i + b_i)(a_i + b_i - 1)}$$
+
+    Where half of every tie counts for either side, ties are votes too, and a pair of votes with a tie agrees by half.
 
     Guarantees: exchanging the two sides of any item changes nothing; "cannot judge" is no vote; items with one vote
-    change none of the agreements among votes.
+    change none of the agreements among votes. No rule that sees the items and not the votes has an expected accuracy
+    beyond the ceiling of the true agreement.
 
     Args:
         votes: counts of first, second, tie and optionally cannot judge, [items, 3 or 4]; whole numbers.
         cluster: the prompt or source of every item, [items].
         gold: +1 first, -1 second, 0 undecided, [items], where a decided label exists.
         selected: the set was filtered by agreement, so that its agreement is that of the filter and no ceiling holds.
+        ties: what the accuracy does with votes for "equally good": "half", or it leaves them out.
+        weight: what every item weighs in the accuracy, [items]; as much as it has votes that count, if unset.
         level: confidence level.
 
     Returns:
         The figures with clustered intervals. With one vote an item agreement is not measured, and the result says so.
 
     Raises:
-        DataError: the counts are not whole, are negative, or have another shape.
+        DataError: the counts are not whole, are negative, or have another shape, or there is not one weight an item.
 
     Example:
         >>> counts = [[3, 0, 0], [1, 2, 0], [2, 1, 1], [0, 4, 0]]
@@ -108,6 +127,12 @@ def vote_agreement(
         'no pair has two votes'
     """
     counts = _counts(votes)
+    if weight is not None and np.shape(weight) != counts.shape[:1]:
+        raise DataError(
+            "there is one weight an item",
+            {"items": len(counts), "weight": np.shape(weight)},
+            "Give what every item weighs in the accuracy, as Targets.counts does.",
+        )
     member = np.asarray(cluster)
     first, second, tied = counts[:, 0], counts[:, 1], counts[:, 2]
     decided = first + second
@@ -130,7 +155,8 @@ def vote_agreement(
     elif selected:
         reason = "the pairs were selected by agreement"
     else:
-        ceiling = ceiling_bounds(two_votes_decided)
+        ceiling = _ceiling(counts, member, ties, weight, level)
+        reason = "" if ceiling else "no pair that weighs anything has two votes that are not ties"
     return Agreement(
         measured=two_votes is not None,
         reason=reason,
@@ -140,6 +166,23 @@ def vote_agreement(
         vote_and_gold=vote_and_gold,
         ceiling=ceiling,
     )
+
+
+def _ceiling(
+    counts: np.ndarray, cluster: np.ndarray, ties: Ties | None, weight: ArrayLike | None, level: float
+) -> Ceiling | None:
+    """Bounds on an accuracy that weighs items so; nothing where no item of two votes weighs anything."""
+    first, second = counts[:, 0], counts[:, 1]
+    tied = counts[:, 2] if ties == "half" else np.zeros_like(first)
+    number = first + second + tied
+    same = _pairs(first) + _pairs(second) + (_pairs(tied) + tied * (first + second)) / 2
+    weights = number if weight is None else np.where(number > 0, np.asarray(weight, np.float64), 0)
+    two = number >= 2
+    known = np.where(two, weights, 0)
+    if not known.any():
+        return None
+    share = clustered_proportion(known * same / np.where(two, _pairs(number), 1), known, cluster, level=level)
+    return ceiling_bounds(share, covered=float(known.sum() / weights.sum()))
 
 
 def _counts(votes: ArrayLike) -> np.ndarray:

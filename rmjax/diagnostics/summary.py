@@ -128,7 +128,7 @@ def summarise(evaluation: Evaluation, *, level: float = LEVEL, num_bins: int = 1
         ),
         against_votes=_scores(evaluation, votes, level),
         against_gold=_scores(evaluation, gold, level) if gold else None,
-        agreement=_agreement(evaluation, level),
+        agreement=_agreement(evaluation, votes, level),
         calibration=reliability(evaluation.margins, votes, num_bins=num_bins),
         settling=None
         if evaluation.layer_margins is None
@@ -177,7 +177,7 @@ def _scores(evaluation: Evaluation, targets: Targets, level: float) -> Scores:
     )
 
 
-def _agreement(evaluation: Evaluation, level: float) -> Agreement:
+def _agreement(evaluation: Evaluation, targets: Targets, level: float) -> Agreement:
     """Agreement of the single votes; not measured where the file has none."""
     used = evaluation.used
     if evaluation.votes is None:
@@ -191,5 +191,7 @@ def _agreement(evaluation: Evaluation, level: float) -> Agreement:
         np.asarray(evaluation.cluster)[used],
         gold=gold,
         selected=evaluation.selected,
+        ties=evaluation.ties,
+        weight=targets.counts[used],
         level=level,
     )

@@ -239,7 +239,11 @@ def training_curves(training: Training) -> tuple[Figure, ...]:
         ['Loss over training', 'Margin over training']
     """
     named: dict[Quantity, tuple[str, str, str]] = {
-        "loss": ("Loss over training", "nats per label", "A model that decides nothing has a loss of 0.693."),
+        "loss": (
+            "Loss over training",
+            f"nats per {training.unit}",
+            "A model that decides nothing has a loss of 0.693.",
+        ),
         "margin": ("Margin over training", "logits, chosen minus rejected", ""),
         "accuracy": (
             "Accuracy over training",

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rmjax.comparisons import Unit
 from rmjax.diagnostics import Evaluation, Summary, as_json, summarise
 from rmjax.diagnostics.intervals import LEVEL
 from rmjax.report.numbers import Row
@@ -42,6 +43,7 @@ def build_report(
     evaluation: Evaluation,
     training_rows: Sequence[Mapping[str, Any]] | None = None,
     *,
+    training_unit: Unit | None = None,
     title: str = "Reward model report",
     cost: Sequence[tuple[str, str]] = (),
     level: float = LEVEL,
@@ -51,6 +53,7 @@ def build_report(
     Args:
         evaluation: margins, labels and clusters.
         training_rows: rows of metrics.jsonl, where the model was trained here.
+        training_unit: what counted as one in that training; as in the evaluation, if unset.
         title: of the page.
         cost: what it cost, as (label, text).
         level: confidence level of the intervals.
@@ -72,7 +75,7 @@ def build_report(
         'The model agrees with 100.0 % of the labels (95 % interval 1.2 to 100.0 %; 2 labels, 2 prompts).'
     """
     summary = summarise(evaluation, level=level)
-    curves = training(training_rows) if training_rows else None
+    curves = training(training_rows, training_unit or evaluation.unit) if training_rows else None
     return Report(title, summary, sentences(summary), curves, tuple((str(a), str(b)) for a, b in cost))
 
 
@@ -138,9 +141,11 @@ def _tables(summary: Summary) -> tuple[Table, ...]:
             )
         )
     agreement = summary.agreement
+    ceiling_note = "the ceiling rests on it" + ("; a tie agrees by half" if summary.ties == "half" else "")
     named = (
-        ("Two votes on one pair are the same", agreement.two_votes, "first, second or tie"),
-        ("The same, neither a tie", agreement.two_votes_decided, "the lower end of the ceiling"),
+        ("Two votes on one pair are the same", agreement.two_votes, "first, second or tie; every pair of votes once"),
+        ("The same, neither a tie", agreement.two_votes_decided, "every pair of votes once"),
+        ("The same, weighed as the accuracy is", agreement.ceiling and agreement.ceiling.agreement, ceiling_note),
         ("One vote against the majority of the others", agreement.vote_and_rest, "ties left out"),
         ("Single votes against the decided label", agreement.vote_and_gold, "ties left out"),
     )

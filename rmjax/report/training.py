@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from rmjax.comparisons import Unit
 from rmjax.errors import GaugeError
 
 Quantity = Literal["loss", "margin", "accuracy"]
@@ -41,6 +42,7 @@ class Training:
     curves: tuple[Curve, ...]
     by_depth: tuple[Curve, ...]  # the training margin at some depths
     num_steps: int
+    unit: Unit = "vote"  # what its losses are a mean over
 
     def of(self, quantity: Quantity) -> tuple[Curve, ...]:
         """The curves of one quantity: training, then held out, as far as there are any."""
@@ -85,17 +87,19 @@ def curve(
     pooled = np.arange(len(step)) * min(POINTS, len(step)) // len(step)
     votes = np.bincount(pooled, weights=count)
     steps, values = (np.bincount(pooled, weights=count * x) / votes for x in (step, value))
+    steps = np.rint(steps)  # a point stands at a step that there was
     depth = 1.0
     if layer is not None:
         depth = layer / (len(next(row[name] for row in rows if row.get(name) is not None)) - 1)
     return Curve(quantity, held_out, tuple(steps.tolist()), tuple(values.tolist()), depth)
 
 
-def training(rows: Sequence[Mapping[str, Any]]) -> Training | None:
+def training(rows: Sequence[Mapping[str, Any]], unit: Unit = "vote") -> Training | None:
     """All curves that the rows hold.
 
     Args:
         rows: of metrics.jsonl.
+        unit: what counted as one in the training.
 
     Returns:
         The curves, or None where there is nothing to draw.
@@ -112,4 +116,4 @@ def training(rows: Sequence[Mapping[str, Any]]) -> Training | None:
     depths = max((len(row.get("layer_margin") or ()) for row in rows), default=0)
     layers = sorted({round(share * (depths - 1)) for share in (0, 0.25, 0.5, 0.75, 1)}) if depths > 1 else []
     by_depth = tuple(c for c in (curve(rows, "margin", layer=layer) for layer in layers) if c is not None)
-    return Training(curves, by_depth, int(max(row["step"] for row in rows)))
+    return Training(curves, by_depth, int(max(row["step"] for row in rows)), unit)

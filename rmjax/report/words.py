@@ -65,10 +65,19 @@ def _ceiling(summary: Summary) -> str:
         return f"Agreement was not measured, because {reason}, and accuracy has no ceiling to be read against."
     place = _place(summary.against_votes.accuracy, ceiling)
     bounds = f"{written(ceiling.lower, 'share', unit=False)} and {written(ceiling.upper, 'share')}"
+    if ceiling.agreement.has_interval:
+        low, high = written(ceiling.confidence[0], "share", unit=False), written(ceiling.confidence[1], "share")
+        bounds += f" ({low} and {high} within the error of that agreement)"
+    who, half = "Two annotators who both decide", ""
+    if summary.ties == "half":
+        who, half = "Two annotators", "; a tie agrees by half with any vote"
+    alone = ""
+    if ceiling.covered < 1:
+        alone = f"; of the {written(1 - ceiling.covered, 'share')} on pairs with one vote nothing is known"
     return (
-        f"Two annotators who both decide agree on {written(ceiling.agreement.value, 'share')} of the pairs "
-        f"({with_interval(ceiling.agreement, 'share')}), so the best possible accuracy against single votes lies "
-        f"between {bounds}. {place}"
+        f"{who} agree on {written(ceiling.agreement.value, 'share')} of the pairs, weighed as in the accuracy "
+        f"({with_interval(ceiling.agreement, 'share')}{half}{alone}). So the best possible accuracy against single "
+        f"votes lies between {bounds}. {place}"
     )
 
 
@@ -76,12 +85,13 @@ def _place(accuracy: Estimate, ceiling: Ceiling) -> str:
     """Where an accuracy stands with respect to the ceiling."""
     share = written(accuracy.value, "share")
     if accuracy.value < ceiling.lower:
-        if not accuracy.excludes(ceiling.lower):
-            return f"The model's {share} is below that interval, but within its own error of the lower end."
+        # Without an interval of the agreement nothing is below it, nor above.
+        if not accuracy.excludes(ceiling.lower) or not accuracy.value < ceiling.confidence[0]:
+            return f"The model's {share} is below that interval, but within the error of one of them."
         return f"The model's {share} is below that interval: better is possible."
     if accuracy.value <= ceiling.upper:
         return f"The model's {share} lies inside that interval: agreement alone cannot say whether better is possible."
-    if not accuracy.value > ceiling.confidence[1]:  # without an interval of the agreement nothing is above it
+    if not accuracy.value > ceiling.confidence[1]:
         return f"The model's {share} is above that interval, but within the error of the measured agreement."
     return (
         f"The model's {share} is above that interval, which no model should reach: look for a leak between training "

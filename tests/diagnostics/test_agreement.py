@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmjax.diagnostics import ceiling_bounds, clustered_mean, clustered_proportion, vote_agreement
+from rmjax import Comparisons
+from rmjax.diagnostics import (
+    Targets,
+    accuracy,
+    ceiling_bounds,
+    clustered_mean,
+    clustered_proportion,
+    vote_agreement,
+)
 from rmjax.errors import DataError
 from tests.diagnostics.public_sets import public_set
 
@@ -117,6 +125,64 @@ def test_the_best_accuracy_lies_between_the_ends(seed):
     assert ceiling.lower - 1e-12 <= best <= ceiling.upper + 1e-12
 
 
+@given(seed=seeds, covered=st.floats(0, 1))
+def test_of_items_with_one_vote_anything_may_hold(seed, covered):
+    """The best accuracy on them is between a half and 1; the ends allow for both and for nothing beyond."""
+    rng = np.random.default_rng(seed)
+    agreement = known(rng.uniform(0.5, 1))
+    rest, whole = ceiling_bounds(agreement, covered=covered), ceiling_bounds(agreement)
+    assert rest.lower == pytest.approx(covered * whole.lower + (1 - covered) * 0.5)
+    assert rest.upper == pytest.approx(covered * whole.upper + (1 - covered) * 1.0)
+
+
+@given(seed=seeds, unit=st.sampled_from(["vote", "comparison", "prompt"]), ties=st.sampled_from(["drop", "half"]))
+def test_nobody_who_cannot_be_beaten_is_below_the_lower_end(seed, unit, ties):
+    """The majority of each item's own votes is the best that any rule can do on them, whatever an item weighs."""
+    rng = np.random.default_rng(seed)
+    items = int(rng.integers(2, 20))
+    votes = rng.integers(0, rng.integers(2, 9, (items, 1)), (items, 3))
+    votes[0] = (2, 0, 0)
+    prompt = rng.integers(0, 4, items)
+    comparisons = Comparisons.from_votes(
+        2 * np.arange(items), 2 * np.arange(items) + 1, votes[:, 0], votes[:, 1], np.repeat(prompt, 2), ties=votes[:, 2]
+    )
+    targets = Targets.from_votes(comparisons, cluster=prompt, ties=ties, unit=unit)
+    margins = np.where(targets.first >= targets.second, 1.0, -1.0)
+    best = accuracy(margins, targets).value
+    ceiling = vote_agreement(votes, prompt, ties=ties, weight=targets.counts).ceiling
+    assert ceiling.lower <= best + 1e-6  # weights are float32
+
+
+def test_the_agreement_of_a_ceiling_weighs_items_as_the_accuracy_does():
+    """Forty items on which 20 agree nearly all, 200 contested ones of five: pooled over pairs of votes, .796."""
+    votes = np.array([[19, 1, 0]] * 40 + [[3, 2, 0]] * 200)
+    pooled = vote_agreement(votes, np.arange(240))
+    shares = np.repeat([(19 * 18) / (20 * 19), (3 * 2 + 2) / (5 * 4)], [40, 200])
+    assert pooled.two_votes_decided.value == pytest.approx(np.average(shares, weights=np.repeat([190, 10], [40, 200])))
+    assert pooled.ceiling.lower == pytest.approx(np.average(shares, weights=np.repeat([20, 5], [40, 200])))
+    alike = vote_agreement(votes, np.arange(240), weight=np.ones(240)).ceiling
+    assert alike.agreement.value == pytest.approx(np.mean(shares))
+    lone = np.concatenate([votes, [[1, 0, 0]] * 60])
+    assert vote_agreement(lone, np.arange(300), weight=np.ones(300)).ceiling.covered == pytest.approx(240 / 300)
+
+
+def test_a_tie_that_counts_half_agrees_by_half():
+    """Votes +1, 0 and -1 agree by (1 + s s') / 2."""
+    votes = np.array([[2, 1, 3]])
+    sides = [1, 1, -1, 0, 0, 0]
+    pairs = [(1 + sides[i] * sides[j]) / 2 for i in range(6) for j in range(i)]
+    ceiling = vote_agreement(votes, [0], ties="half").ceiling
+    assert ceiling.agreement.value == pytest.approx(np.mean(pairs))
+
+
+def test_there_is_one_weight_an_item():
+    with pytest.raises(DataError, match="one weight an item"):
+        vote_agreement([[1, 2, 0]], [0], weight=[1.0, 2.0])
+    weightless = vote_agreement([[1, 2, 0], [1, 0, 0]], [0, 1], weight=[0.0, 1.0])
+    assert weightless.ceiling is None
+    assert "no pair that weighs anything" in weightless.reason
+
+
 @given(value=st.floats(0.5, 1))
 def test_both_ends_are_attained(value):
     """Consensus or a toss reaches the lower end, equally contested items the upper one."""
@@ -168,7 +234,9 @@ def test_public_sets_agree_as_published(shared, name, expected):
         assert getattr(result, figure).value == pytest.approx(value, abs=5.1e-4)
         assert getattr(result, figure).has_interval
     if name == "ukp_pairs":
-        assert (result.ceiling.lower, result.ceiling.upper) == pytest.approx((0.731, 0.840), abs=5.1e-4)
+        pooled = ceiling_bounds(result.two_votes_decided)
+        assert (pooled.lower, pooled.upper) == pytest.approx((0.731, 0.840), abs=5.1e-4)
+        assert result.ceiling.agreement.value == pytest.approx(0.7175, abs=5.1e-5)  # every vote once
 
 
 def test_one_label_a_pair_is_not_measurable(shared):

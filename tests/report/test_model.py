@@ -6,8 +6,9 @@ import pytest
 from rich.console import Console
 
 from rmjax.report import build_report, to_json
+from rmjax.report.figures import training_curves
 from rmjax.report.terminal import render_text
-from tests.report.reports import LEVELS, evaluation, variants
+from tests.report.reports import LEVELS, evaluation, rows, variants
 
 VARIANTS = variants()
 
@@ -76,3 +77,10 @@ def test_a_loss_says_per_what_it_is_a_mean_on_the_page_and_in_the_terminal(unit,
     with console.capture() as shown:
         console.print(render_text(report))
     assert f"Loss, nats per {per}" in shown.get()
+
+
+@pytest.mark.parametrize(("evaluated", "trained", "per"), [("prompt", None, "prompt"), ("vote", "prompt", "prompt")])
+def test_a_curve_of_losses_says_per_what_the_training_counted(evaluated, trained, per):
+    report = build_report(evaluation(unit=evaluated), rows(), training_unit=trained)
+    (loss,) = [figure for figure in training_curves(report.training) if figure.name == "Loss over training"]
+    assert f">nats per {per}<" in loss.svg

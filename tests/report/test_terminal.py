@@ -12,7 +12,7 @@ VARIANTS = variants()
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_terminal_and_page_show_the_same_numbers(variant):
     report = VARIANTS[variant]
-    console = Console(width=400)
+    console = Console(width=500)
     with console.capture() as shown:
         console.print(render_text(report))
     text = shown.get()

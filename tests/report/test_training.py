@@ -18,6 +18,7 @@ def test_pooled_points_are_means_over_votes(steps, seed):
     pooled = curve(rng.permutation(np.array(made, object)).tolist(), "loss")
     assert len(pooled.values) == min(steps, POINTS)
     assert list(pooled.steps) == sorted(pooled.steps)
+    assert all(step == int(step) for step in pooled.steps)
     # Each point holds a run of neighbours; weighted by their votes, the points are the whole.
     group = np.arange(steps) * len(pooled.values) // steps
     votes = np.bincount(group, weights=count)

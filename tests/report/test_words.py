@@ -45,7 +45,9 @@ def about(summary, word):
     ("accuracy", "confidence", "verdict"),
     [
         (estimate(0.60), None, "below that interval: better is possible"),
-        (estimate(0.69), None, "within its own error of the lower end"),
+        (estimate(0.69), None, "within the error of one of them"),
+        (estimate(0.65), (0.64, 0.84), "within the error of one of them"),
+        (estimate(0.60), (float("nan"), float("nan")), "within the error of one of them"),
         (estimate(0.75), None, "inside that interval: agreement alone cannot say"),
         (estimate(0.83), None, "within the error of the measured agreement"),
         (estimate(0.95), None, "look for a leak"),
@@ -79,6 +81,20 @@ def test_noise_is_not_called_miscalibration():
     floor = {"noise_floor": 0.02, "noise_upper": 0.03}
     assert "more than noise explains" in about(changed(calibration=floor | {"error": 0.031}), "predicted shares")
     assert "more than noise" not in about(changed(calibration=floor | {"error": 0.029}), "predicted shares")
+
+
+def test_a_ceiling_says_what_it_is_of_and_how_sure_it_is():
+    whole = about(summarise(evaluation(gold=None)), "best possible")
+    assert "Two annotators who both decide agree on" in whole
+    assert re.search(r"between [\d.]+ and [\d.]+ % \([\d.]+ and [\d.]+ % within the error of that agreement\)", whole)
+    ties = about(summarise(evaluation(gold=None, ties="half")), "best possible")
+    assert ties.startswith("Two annotators agree on")
+    assert "a tie agrees by half with any vote" in ties
+    votes = evaluation().votes.copy()
+    votes[:30] = np.eye(votes.shape[1])[0]
+    c = dataclasses.replace(evaluation().comparisons, wins_first=votes[:, 0], wins_second=votes[:, 1], ties=votes[:, 2])
+    alone = about(summarise(evaluation(gold=None, votes=votes, comparisons=c)), "best possible")
+    assert re.search(r"of the [\d.]+ % on pairs with one vote nothing is known", alone)
 
 
 def test_one_label_a_pair_has_no_ceiling_and_says_so():
