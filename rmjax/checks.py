@@ -51,8 +51,17 @@ def whole_numbers(name: str, value: ArrayLike) -> np.ndarray:
         >>> whole_numbers("first", [0.0, 2])
         array([0, 2], dtype=int32)
     """
-    # A list is looked at one by one: among numbers, NumPy would take True for 1.
-    given = np.asarray(value, object) if isinstance(value, list | tuple) else np.asarray(value)
+    try:
+        given = np.asarray(value)
+        # Among numbers NumPy would take True for 1: what may hold a truth value is looked at one by one.
+        if isinstance(value, list | tuple) and any(isinstance(x, bool | np.bool_ | list | tuple) for x in value):
+            given = np.asarray(value, object)
+    except ValueError as error:
+        raise DataError(
+            f"{name} holds indices, which are whole numbers of 32 bits",
+            {"problem": str(error)},
+            "Number responses, prompts and clusters from 0.",
+        ) from error
     bound = np.iinfo(np.int32)
     if given.dtype.kind in "iu":
         right = (given >= bound.min) & (given <= bound.max)
@@ -61,6 +70,7 @@ def whole_numbers(name: str, value: ArrayLike) -> np.ndarray:
         with np.errstate(invalid="ignore"):  # infinity has no remainder
             right = (wide >= bound.min) & (wide <= bound.max) & (wide % 1 == 0)
     else:
+        given = np.asarray(value, object)
         right = np.array([_whole(x, bound) for x in given.flat], bool).reshape(given.shape)
     if not right.all():
         at = int(np.flatnonzero(~right)[0])
@@ -83,6 +93,7 @@ def whole_characters(text: str) -> bool:
 
 
 def _whole(value: object, bound: np.iinfo) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    value = value.item() if isinstance(value, np.generic) else value  # which compares in its own few bits
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating):
         return False
     return bool(bound.min <= value <= bound.max) and bool(value % 1 == 0)

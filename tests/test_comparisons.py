@@ -100,13 +100,16 @@ def test_optional_fields_have_their_types_and_may_be_none():
         ("prompt", [np.longdouble(1) + np.finfo(np.longdouble).eps, 0]),
         ("prompt", np.array([1, np.longdouble(1) + np.finfo(np.longdouble).eps])),
         ("chosen", np.float32([2**31])),
+        ("chosen", [np.float32(2**31)]),
+        ("chosen", np.array([np.float32(2**31)], object)),
+        ("chosen", [np.zeros((2, 3)), np.zeros((2, 4))]),
         ("chosen", np.float16([0.5])),
     ],
 )
 def test_an_index_that_is_no_whole_number_is_refused_and_not_rounded_or_wrapped(name, value):
     whole = {"chosen": [0.0], "rejected": np.array([1], object), "prompt": [0, 0]}
     Comparisons.from_pairs(**whole)
-    for same in (np.float16([0]), np.array([0.0], object), [np.float32(0)]):
+    for same in (np.float16([0]), np.array([0.0], object), [np.float16(0)], [np.array(0)], list(jnp.array([0]))):
         assert Comparisons.from_pairs(**whole | {"chosen": same}).first.dtype == np.int32
     with pytest.raises(DataError, match=f"{name} holds indices"):
         Comparisons.from_pairs(**whole | {name: value})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Callable
 from typing import Any, Literal
 
+import numpy as np
+
 from rmjax.errors import CheckpointError
 
+_SMALLEST, _LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 Family = Literal["llama", "mistral", "qwen2", "qwen3"]
 
 
@@ -22,8 +24,8 @@ class Llama3Scaling:
     original_max_positions: int
 
     def __post_init__(self):
-        _require(self, ("original_max_positions",), is_size, "sizes are whole numbers from 1 on")
-        _require(self, _SCALING_FACTORS, is_positive, "factors are positive numbers")
+        _require(self, ("original_max_positions",), is_size, _SIZE)
+        _require(self, _SCALING_FACTORS, is_positive, f"factors are {_POSITIVE}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,8 +71,8 @@ class ModelConfig:
 
     def __post_init__(self):
         sizes = _SIZES if self.sliding_window is None else (*_SIZES, "sliding_window")
-        _require(self, sizes, is_size, "sizes are whole numbers from 1 on")
-        _require(self, ("norm_eps", "rope_theta"), is_positive, "norm_eps and rope_theta are positive numbers")
+        _require(self, sizes, is_size, _SIZE)
+        _require(self, ("norm_eps", "rope_theta"), is_positive, f"norm_eps and rope_theta are {_POSITIVE}")
         if self.num_heads % self.num_kv_heads:
             said = {"num_heads": self.num_heads, "num_kv_heads": self.num_kv_heads}
             raise _no_decoder("every key head serves as many heads", said)
@@ -106,19 +108,20 @@ def is_size(value: Any) -> bool:
 
 
 def is_positive(value: Any) -> bool:
-    """Whether a value is a number above 0 that a float can hold.
+    """Whether a value is a number above 0 that float32 can hold, in which the model computes.
 
     Example:
         >>> is_positive(1e-5), is_positive(float("nan")), is_positive("1e-5")
         (True, False, False)
     """
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= sys.float_info.max
+    return isinstance(value, int | float) and not isinstance(value, bool) and _SMALLEST <= value <= _LARGEST
 
 
 _SIZES = (
     *("vocab_size", "hidden_size", "intermediate_size", "num_layers"),
     *("num_heads", "num_kv_heads", "head_dim", "max_positions"),
 )
+_SIZE, _POSITIVE = "sizes are of type int, from 1 on", "of type float or int, and positive in float32"
 _SCALING_FACTORS = ("factor", "low_freq_factor", "high_freq_factor")
 
 
@@ -126,7 +129,7 @@ def _require(
     config: ModelConfig | Llama3Scaling, names: tuple[str, ...], holds: Callable[[Any], bool], rule: str
 ) -> None:
     values = {name: getattr(config, name) for name in names}
-    if wrong := {name: value for name, value in values.items() if not holds(value)}:
+    if wrong := {name: repr(value) for name, value in values.items() if not holds(value)}:
         raise _no_decoder(rule, wrong)
 
 

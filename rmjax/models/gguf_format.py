@@ -12,12 +12,15 @@ import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rmjax.errors import CheckpointError
 from rmjax.models.config import is_size
+
+if TYPE_CHECKING:
+    import gguf
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
@@ -48,8 +51,8 @@ class GGUFFile(Mapping[str, np.ndarray]):
     def __getitem__(self, name: str) -> np.ndarray:
         import gguf
 
-        shape, kind, offset = self._directory[name]
-        kind = gguf.GGMLQuantizationType(kind)
+        shape, _, offset = self._directory[name]
+        kind = self._kind(name)
         block, size = gguf.GGML_QUANT_SIZES[kind]
         start = self._start + offset
         stop = start + math.prod(shape) // block * size
@@ -83,9 +86,16 @@ class GGUFFile(Mapping[str, np.ndarray]):
     @property
     def kinds(self) -> dict[str, int]:
         """How many tensors there are in which number format, `{"Q4_1": 210}`."""
+        return dict(Counter(self._kind(name).name for name in self))
+
+    def _kind(self, name: str) -> gguf.GGMLQuantizationType:
         import gguf
 
-        return dict(Counter(gguf.GGMLQuantizationType(kind).name for _, kind, _ in self._directory.values()))
+        kind = self._directory[name][1]
+        try:
+            return gguf.GGMLQuantizationType(kind)
+        except ValueError as error:
+            raise _damaged(self.path, f"tensor {name} is of kind {kind}, which nobody has defined") from error
 
 
 def _map(path: Path) -> mmap.mmap:

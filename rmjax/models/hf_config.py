@@ -213,11 +213,11 @@ def _window(family: Family, values: Mapping[str, Any]) -> int | None:
     """The sliding window, where every layer has the same one."""
     if family == "llama" or values.get("sliding_window") is None:
         return None
+    if family != "mistral" and not values.get("use_sliding_window", False):
+        return None
     window = _size(values, "sliding_window")
     if family == "mistral":
         return window
-    if not values.get("use_sliding_window", False):
-        return None
     layers = values["num_hidden_layers"]
     kinds = values.get("layer_types") or [
         "sliding_attention" if layer >= values.get("max_window_layers", 28) else "full_attention"

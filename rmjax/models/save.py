@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import types
+from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -13,26 +15,39 @@ from rmjax.errors import CheckpointError
 from rmjax.models.hf_config import config_to_hf
 from rmjax.models.load import RewardModel
 from rmjax.models.weights import export_tensors
+from rmjax.models.whole_directory import whole_directory
 from rmjax.tokenizer import Tokenizer
 
+_CONFIG = "config.json"
+# Read where they are there, and never written here: shards, a template and tokens that stand apart.
+_OTHERS = ("model.safetensors.index.json", "chat_template.jinja", "special_tokens_map.json", "added_tokens.json")
 
-def save(directory: str | Path, model: RewardModel, *, pad_token: str | None = None) -> None:
+
+def save(
+    directory: str | Path,
+    model: RewardModel,
+    *,
+    pad_token: str | None = None,
+    beside: Mapping[str, str | None] = types.MappingProxyType({}),
+) -> None:
     """Write a model that `load` and transformers' AutoModelForSequenceClassification open.
 
     Guarantees: `load` gives the same bits. transformers gives one logit, which is the score at the last token that is
     not its pad token; the bias of a head, which it does not read, moves all scores by one constant and no margin. Of a
     qwen2 model its AutoTokenizer cuts text as Qwen2 does whatever tokenizer.json says: where the tokenizer is another,
-    it must be opened as PreTrainedTokenizerFast.
+    it must be opened as PreTrainedTokenizerFast. A model that stood there stays until all is written; where the new
+    files cannot take its place, none of the two opens, and never one with files of the other.
 
     Args:
-        directory: made where it does not exist.
+        directory: made where it does not exist. The disk holds the old and the new model for a moment.
         model: parameters of any float dtype are written as float32.
         pad_token: what others are to pad with, instead of the tokenizer's own. transformers takes no batch without
             one, and where it is EOS, it scores a text that ends with EOS at the token before. BOS ends no text.
+        beside: further texts that belong to the model, by the names of their files; None for one that it does not have.
 
     Raises:
-        CheckpointError: the directory is a file, holds sharded weights or cannot be written, or no family has this
-            combination of parts.
+        CheckpointError: the directory is a file, holds what would be read with the new files, or cannot be written, or
+            no family has this combination of parts.
         DataError: the pad token is not in the vocabulary.
 
     Example:
@@ -59,45 +74,30 @@ def save(directory: str | Path, model: RewardModel, *, pad_token: str | None = N
         True
     """
     folder = Path(directory)
-    raw, tokenizer = check(folder, model, pad_token=pad_token)
+    raw, tokenizer = _checked(folder, model, pad_token)
     tensors = export_tensors(model.params, model.config)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # transformers asks for this word before it reads the file.
-        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-        (folder / "config.json").write_text(json.dumps(raw, indent=2) + "\n", "utf-8")
-        tokenizer.save(folder)
-    except (OSError, SafetensorError) as error:
+    with whole_directory(folder, last=(*beside, _CONFIG)) as partial:  # nothing opens without a config.json
+        try:
+            # transformers asks for this word before it reads the file.
+            save_file(tensors, partial / "model.safetensors", metadata={"format": "pt"})
+        except SafetensorError as error:
+            raise OSError(str(error)) from error
+        tokenizer.save(partial)
+        for name, text in {**beside, _CONFIG: json.dumps(raw, indent=2) + "\n"}.items():
+            if text is not None:
+                (partial / name).write_text(text, "utf-8")
+
+
+def _checked(directory: Path, model: RewardModel, pad_token: str | None) -> tuple[dict, Tokenizer]:
+    """The words of config.json and the tokenizer to write; what is refused is refused here, before anything is."""
+    tokenizer = model.tokenizer
+    if directory.exists() and not directory.is_dir():
+        raise CheckpointError("there is a file of that name", {"directory": directory}, "Give a directory.")
+    if others := [name for name in _OTHERS if (directory / name).exists()]:
         raise CheckpointError(
-            "the model cannot be written",
-            {"directory": folder, "problem": error},
-            "Make room, or give another directory.",
-        ) from error
-
-
-def check(directory: str | Path, model: RewardModel, *, pad_token: str | None = None) -> tuple[dict, Tokenizer]:
-    """Refuse what `save` refuses before it writes, and write nothing.
-
-    Args:
-        directory: as in `save`.
-        model: as in `save`.
-        pad_token: as in `save`.
-
-    Returns:
-        The words of config.json, and the tokenizer to write.
-
-    Raises:
-        CheckpointError: as in `save`.
-        DataError: as in `save`.
-    """
-    folder, tokenizer = Path(directory), model.tokenizer
-    if folder.exists() and not folder.is_dir():
-        raise CheckpointError("there is a file of that name", {"directory": folder}, "Give a directory.")
-    if list(folder.glob("model.safetensors.index.json")):
-        raise CheckpointError(
-            "the directory already holds the weights of a sharded model",
-            {"directory": folder},
-            "Save into a directory of its own: readers would not know which weights are meant.",
+            "the directory already holds files of another model, which would be read with the new ones",
+            {"directory": directory, "files": ", ".join(others)},
+            "Save into a directory of its own.",
         )
     if pad_token is not None:
         tokenizer = dataclasses.replace(tokenizer, special_tokens={**tokenizer.special_tokens, "pad_token": pad_token})

@@ -194,7 +194,8 @@ class Tokenizer:
         """
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
-        self.backend.save(str(folder / "tokenizer.json"))
+        # What the library raises where it cannot write is no OSError.
+        (folder / "tokenizer.json").write_text(self.backend.to_str(pretty=True), "utf-8")
         config = {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "clean_up_tokenization_spaces": False,

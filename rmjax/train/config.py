@@ -189,7 +189,7 @@ def load(directory: str | Path) -> TrainConfig:
     path = Path(directory) / "config.json"
     try:
         return from_json(path.read_text())
-    except (OSError, ValueError, TypeError, AttributeError, DataError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError, DataError) as error:
         raise CheckpointError(
             "the configuration of the run cannot be read",
             {"file": str(path), "problem": str(error)},

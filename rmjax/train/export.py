@@ -7,18 +7,17 @@ import json
 from pathlib import Path
 
 from rmjax.data.contract import fingerprint
-from rmjax.models.save import check, save
+from rmjax.models.save import save
 from rmjax.train.run import Run
 from rmjax.train.stored import EXPORTED
-from rmjax.train.whole_files import whole_directory
 
 
 def export(directory: str | Path, run: Run) -> None:
     """Write safetensors, config.json and the tokenizer, which transformers opens, and the contract beside them.
 
     Guarantees: `open_run` of the directory gives the same parameters and the same contract, hence the same scores
-    under the same fingerprint. Where it cannot be written, an export that stood there stays as it was; new weights
-    never stand beside an old contract.
+    under the same fingerprint. Until all is written, an export that stood there stays as it was, and at no time does a
+    model open with the contract of another.
 
     Args:
         directory: made where it does not exist; an export in it is replaced once the new one is written, so that the
@@ -35,14 +34,13 @@ def export(directory: str | Path, run: Run) -> None:
     last = contract is None or contract.score_token == "last"
     early = last and tokenizer.pad_id in (None, tokenizer.eos_id) and "pad_token" not in (tokenizer.chat_template or "")
     pad_token = tokenizer.special_tokens.get("bos_token") if early else None
-    check(directory, run.model, pad_token=pad_token)
-    with whole_directory(directory, last=EXPORTED) as folder:
-        save(folder, run.model, pad_token=pad_token)
-        if contract is not None:
-            said = {
-                "contract": dataclasses.asdict(contract),
-                "fingerprint": fingerprint(contract, tokenizer),
-                "format": run.format,
-                "files": run.files,
-            }
-            (folder / EXPORTED).write_text(json.dumps(said, indent=2) + "\n", "utf-8")
+    text = None
+    if contract is not None:
+        said = {
+            "contract": dataclasses.asdict(contract),
+            "fingerprint": fingerprint(contract, tokenizer),
+            "format": run.format,
+            "files": run.files,
+        }
+        text = json.dumps(said, indent=2) + "\n"
+    save(directory, run.model, pad_token=pad_token, beside={EXPORTED: text})

@@ -132,10 +132,10 @@ def read_metrics(directory: str | Path) -> list[dict[str, Any]]:
     for number, line in enumerate(path.read_text(errors="replace").split("\n")[:-1], start=1):
         try:
             row = json.loads(line)
-            if not isinstance(row, dict) or not isinstance(row.get("step"), int):
+            if not isinstance(row, dict) or type(row.get("step")) is not int:
                 raise ValueError("no row with a step")
             rows.append(row)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CheckpointError(
                 "a row of the metrics is damaged",
                 {"file": str(path), "line": number},
@@ -157,7 +157,7 @@ def swaps_failed(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
         >>> swaps_failed([{"step": 5, "eval_swap_passed": True}, {"step": 10, "eval_swap_passed": False}])
         [('swap check failed in training', 'at step 10: the score there knew which answer came first')]
     """
-    steps = [str(row["step"]) for row in rows if not row.get("eval_swap_passed", True)]
+    steps = [str(row["step"]) for row in rows if row.get("eval_swap_passed") is False]
     where = f"step{'s' if len(steps) > 1 else ''} {', '.join(steps[:SHOWN])}{' ...' if len(steps) > SHOWN else ''}"
     said = ("swap check failed in training", f"at {where}: the score there knew which answer came first")
     return [said] if steps else []

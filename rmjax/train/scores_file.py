@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,9 +17,10 @@ from rmjax.train.whole_files import write_whole
 
 
 def write_scores(path: str | Path, data: PreferenceData, scored: Scored, lost: np.ndarray | None = None) -> int:
-    """One JSON line per comparison: its row in the file, both scores, their margin, and the fingerprint.
+    """One JSON line per comparison: its row in the file, its prompt, both scores, their margin, and the fingerprint.
 
-    Where a limit cut the beginning of the prompt, `prompt_tokens_cut` says how much of it no score has seen.
+    Where a limit cut the beginning of the prompt, `prompt_tokens_cut` says how much of it no score has seen. `prompt`
+    is a name for the prompt's text: the first 16 digits of its SHA-256.
 
     Args:
         path: of the file; an existing one is replaced when the new one is complete.
@@ -32,11 +34,13 @@ def write_scores(path: str | Path, data: PreferenceData, scored: Scored, lost: n
     c = data.comparisons
     margins = scored.margins(c)
     cut = np.zeros(c.num_responses, np.int64) if lost is None else lost
+    names = [hashlib.sha256(repr(prompt).encode()).hexdigest()[:16] for prompt in data.prompts]
 
     def lines() -> Iterator[str]:
         for row, first, second, margin in zip(data.rows, c.first, c.second, margins, strict=True):
             line = {
                 "row": int(row),
+                "prompt": names[c.prompt[first]],
                 "first": float(scored.scores[first]),
                 "second": float(scored.scores[second]),
                 "margin": float(margin),
@@ -60,26 +64,28 @@ def join_scores(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
 
     Raises:
         DataError: a line is no line of scores.
-        GaugeError: the files were made by different models or contracts. Their scores are on different scales, each
-            with a constant of its own for every prompt.
+        GaugeError: the files were made by different models or contracts, or one prompt was cut by different amounts.
+            Such scores are on different scales, each with a constant of its own for every prompt.
 
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "scores.jsonl")
-        ...     _ = path.write_text('{"row": 1, "margin": 0.5, "fingerprint": "0f3a"}')
+        ...     _ = path.write_text('{"margin": 0.5, "fingerprint": "0f3a", "prompt": "91", "prompt_tokens_cut": 0}')
         ...     join_scores([path, path])[1]["margin"]
         0.5
     """
     lines: list[dict[str, Any]] = []
     made_by: dict[str, str] = {}
+    seen_as: dict[str, dict[int, str]] = {}  # prompt -> tokens cut -> where
     for path in paths:
         if not Path(path).is_file():
             raise DataError("there is no such file of scores", {"file": str(path)}, "Write it with `rmjax score`.")
         for number, text in enumerate(Path(path).read_text().splitlines(), start=1):
             try:
                 line = json.loads(text)
-                made_by.setdefault(line["fingerprint"], f"{path}, line {number}")
+                made_by.setdefault(line["fingerprint"], where := f"{path}, line {number}")
+                seen_as.setdefault(line["prompt"], {}).setdefault(line["prompt_tokens_cut"], where)
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError(
                     "this is not a line of scores", {"file": str(path), "line": number}, "Write it with `rmjax score`."
@@ -91,4 +97,11 @@ def join_scores(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
             {where: fingerprint for fingerprint, where in made_by.items()},
             "Score all rows with one model, or compare the margins of two models pair by pair.",
         )
+    for cuts in seen_as.values():
+        if len(cuts) > 1:
+            raise GaugeError(
+                "these scores saw one prompt cut by different amounts, so that they are no scores of one function",
+                {where: f"{tokens} tokens cut" for tokens, where in cuts.items()},
+                "Score all answers to a prompt in one file, or raise the limit of tokens.",
+            )
     return lines

@@ -26,7 +26,7 @@ def is_run(path: str | Path) -> bool:
         return (folder / "checkpoints").is_dir()
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(config, dict) and "optimizer" in config and "model_type" not in config
 
@@ -52,7 +52,7 @@ def stored(path: Path, more: Iterable[str] = ()) -> dict[str, Any]:
             raise TypeError(f"files is {files!r}, and no list of names")
         found["files"] = tuple(files)
         return {name: found[name] for name in (*KEPT, *more)}
-    except (OSError, ValueError, KeyError, TypeError, DataError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, DataError) as error:
         raise CheckpointError(
             "the contract from text to score cannot be read",
             {"file": str(path), "problem": repr(error)},

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -168,7 +169,7 @@ def test_an_export_that_is_refused_leaves_what_stood_there(trained, tmp_path):
     export(tmp_path / "model", run)
     (tmp_path / "model" / "model.safetensors.index.json").write_text("{}")
     before = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
-    with pytest.raises(CheckpointError, match="sharded"):
+    with pytest.raises(CheckpointError, match="files of another model"):
         export(tmp_path / "model", run)
     assert {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()} == before
     with pytest.raises(CheckpointError, match="a file of that name"):
@@ -205,6 +206,37 @@ def test_an_export_that_ends_half_way_leaves_the_old_one(error, trained, tmp_pat
     with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else CheckpointError):
         export(tmp_path / "model", run)
     assert contents(tmp_path / "model") == before
+
+
+@pytest.mark.parametrize("moves", range(6))
+def test_an_export_that_stops_between_two_files_is_no_model(moves, trained, tmp_path, monkeypatch):
+    """Five files take their places; whatever comes after the first does not open until the last."""
+    run = open_run(trained)
+    export(tmp_path / "model", run)
+    other = dataclasses.replace(run, model=open_model("tiny", seed=1))
+    left, move = [moves], Path.replace
+
+    def fail(path, target):
+        if path.parent.name == ".rmjax-partial" and (left.append(left.pop() - 1) or left[0] < 0):
+            raise OSError("input/output error")
+        return move(path, target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    if moves == 5:
+        export(tmp_path / "model", other)
+        assert open_run(tmp_path / "model").contract == run.contract
+        return
+    with pytest.raises(CheckpointError, match="gone in part"):
+        export(tmp_path / "model", other)
+    with pytest.raises(CheckpointError, match=r"config\.json"):
+        open_run(tmp_path / "model")
+
+
+def test_a_folder_of_the_users_stays(trained, tmp_path):
+    (tmp_path / "model" / ".partial").mkdir(parents=True)
+    (tmp_path / "model" / ".partial" / "notes").write_text("mine")
+    export(tmp_path / "model", open_run(trained))
+    assert (tmp_path / "model" / ".partial" / "notes").read_text() == "mine"
 
 
 def test_an_export_has_nowhere_to_go_below_a_file_or_behind_a_dangling_link(trained, tmp_path):

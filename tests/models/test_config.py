@@ -1,6 +1,7 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 
 from rmjax.errors import CheckpointError
@@ -19,7 +20,7 @@ def test_a_size_is_a_whole_number_from_1_on(name, size):
 
 
 @pytest.mark.parametrize("name", ["norm_eps", "rope_theta"])
-@pytest.mark.parametrize("number", [0, -1.0, math.nan, math.inf, 10**400, True, "1", None])
+@pytest.mark.parametrize("number", [0, -1.0, math.nan, math.inf, 1e300, 1e-60, 10**400, True, "1", None])
 def test_what_is_divided_by_is_a_positive_number(name, number):
     with pytest.raises(CheckpointError, match=f"{name}="):
         dataclasses.replace(CONFIG, **{name: number})
@@ -41,6 +42,11 @@ def test_a_scaling_has_positive_factors(name, value):
 def test_heads_share_keys_evenly_and_turn_in_pairs(change, named):
     with pytest.raises(CheckpointError, match=named):
         dataclasses.replace(CONFIG, **change)
+
+
+def test_a_number_of_numpy_is_shown_as_such():
+    with pytest.raises(CheckpointError, match=r"num_heads=np\.int64\(4\)"):
+        dataclasses.replace(CONFIG, num_heads=np.int64(4))
 
 
 def test_no_window_is_a_choice():

@@ -94,6 +94,15 @@ def test_a_kind_that_cannot_be_undone_is_named():
         GGUFFile("odd", memory=memory)["x"]
 
 
+def test_a_kind_that_nobody_defined_is_damage():
+    info = struct.pack("<Q", 1) + b"x" + struct.pack("<IQIQ", 1, 32, 99, 0)
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + info
+    file = GGUFFile("odd", memory=head + bytes(-len(head) % 32) + bytes(4096))
+    for use in (lambda: file["x"], lambda: file.kinds):
+        with pytest.raises(CheckpointError, match="tensor x is of kind 99"):
+            use()
+
+
 def test_a_tensor_without_dimensions_and_an_alignment_to_nothing_are_damage():
     tensor = struct.pack("<Q", 1) + b"x" + struct.pack("<IIQ", 0, 0, 0)
     key = b"general.alignment"

@@ -124,6 +124,11 @@ def test_what_would_change_scores_is_refused_by_name(change, named):
         config_from_hf({**LLAMA, **change})
 
 
+def test_a_window_that_is_not_used_is_not_looked_at():
+    raw = {**golden_config("qwen2"), "use_sliding_window": False, "sliding_window": 0}
+    assert config_from_hf(raw).sliding_window is None
+
+
 def test_a_mixture_of_windows_is_refused():
     mixed = {"use_sliding_window": True, "sliding_window": 7, "max_window_layers": 1}
     raw = {key: value for key, value in golden_config("qwen3").items() if key != "layer_types"}

@@ -75,8 +75,18 @@ def test_parameters_in_bfloat16_are_written_as_float32(tmp_path):
 
 def test_a_directory_of_shards_is_not_written_into(tmp_path):
     directory = golden_directory("qwen2", tmp_path)
-    with pytest.raises(CheckpointError, match="sharded"):
+    with pytest.raises(CheckpointError, match=r"another model.*model\.safetensors\.index\.json"):
         save(directory, load(directory))
+
+
+@pytest.mark.parametrize("name", ["chat_template.jinja", "special_tokens_map.json", "added_tokens.json"])
+def test_nor_one_with_what_would_be_read_with_the_new_files(name, tmp_path):
+    model = load(golden_directory("llama", tmp_path))
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / name).write_text("{}")
+    with pytest.raises(CheckpointError, match=name):
+        save(tmp_path / "saved", model)
+    assert [path.name for path in (tmp_path / "saved").iterdir()] == [name]
 
 
 def test_a_pad_token_of_its_own_is_written_for_model_and_tokenizer(tmp_path):

@@ -99,10 +99,11 @@ def test_another_tokenizer_is_refused(copied):
             use()
 
 
+@pytest.mark.parametrize("damage", ["{", "[" * 100_000, "null"])
 @pytest.mark.parametrize("name", ["config.json", "contract.json"])
-def test_a_damaged_file_is_named(name, copied):
+def test_a_damaged_file_is_named(name, damage, copied):
     config, folder = copied
-    (folder / "run" / name).write_text("{")
+    (folder / "run" / name).write_text(damage)
     with pytest.raises(CheckpointError, match=name):
         open_run(config.output)
 
@@ -162,9 +163,10 @@ def test_a_damaged_checkpoint_and_a_damaged_row_are_named(copied):
     largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
     with pytest.raises(CheckpointError, match="the checkpoint is damaged"):
         open_run(config.output)
-    (folder / "run" / "metrics.jsonl").write_text("oops\n")
-    with pytest.raises(CheckpointError, match="line=1"):
-        fit(config)
+    for row in ("oops", "[" * 100_000, "5", '{"step": true}'):
+        (folder / "run" / "metrics.jsonl").write_text(row + "\n")
+        with pytest.raises(CheckpointError, match="line=1"):
+            fit(config)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Scores on disk join only where one function made them all."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -15,6 +16,8 @@ PAIRS = Comparisons.from_pairs([0, 2], [1, 3], prompt=[0, 0, 1, 1])
 TEXTS = ("p", "q"), ("p", "q"), ("a", "b", "c", "d")
 DATA = PreferenceData(*TEXTS, PAIRS, rows=np.array([4, 9]), abstentions=np.zeros(2, np.float32))
 
+NAMES = [hashlib.sha256(repr(text).encode()).hexdigest()[:16] for text in TEXTS[0]]
+
 
 def scored(fingerprint):
     scores = np.array([1.0, 0.25, -3.0, 2.0], np.float32)
@@ -24,8 +27,24 @@ def scored(fingerprint):
 def test_every_comparison_has_its_row_its_margin_and_the_fingerprint(tmp_path):
     assert write_scores(tmp_path / "s.jsonl", DATA, scored("one"), lost=np.array([0, 0, 3, 3])) == 2
     assert join_scores([tmp_path / "s.jsonl"]) == [
-        {"row": 4, "first": 1.0, "second": 0.25, "margin": 0.75, "prompt_tokens_cut": 0, "fingerprint": "one"},
-        {"row": 9, "first": -3.0, "second": 2.0, "margin": -5.0, "prompt_tokens_cut": 3, "fingerprint": "one"},
+        {
+            "row": 4,
+            "prompt": NAMES[0],
+            "first": 1.0,
+            "second": 0.25,
+            "margin": 0.75,
+            "prompt_tokens_cut": 0,
+            "fingerprint": "one",
+        },
+        {
+            "row": 9,
+            "prompt": NAMES[1],
+            "first": -3.0,
+            "second": 2.0,
+            "margin": -5.0,
+            "prompt_tokens_cut": 3,
+            "fingerprint": "one",
+        },
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
 
@@ -35,6 +54,16 @@ def test_scores_of_two_functions_do_not_join_and_both_are_named(tmp_path):
         write_scores(tmp_path / name, DATA, scored(name))
     with pytest.raises(GaugeError, match=r"one, line 1.*two, line 1"):
         join_scores([tmp_path / "one", tmp_path / "two"])
+
+
+def test_scores_of_a_prompt_that_was_cut_by_different_amounts_do_not_join(tmp_path):
+    for name, lost in (("none", [0, 0, 0, 0]), ("all", [3, 3, 3, 3]), ("one", [0, 0, 3, 3])):
+        write_scores(tmp_path / name, DATA, scored("same"), lost=np.array(lost))
+    assert len(join_scores([tmp_path / "one"])) == 2  # two prompts
+    with pytest.raises(GaugeError, match=r"none, line 1=0 tokens cut.*all, line 1=3 tokens cut"):
+        join_scores([tmp_path / "none", tmp_path / "all"])
+    with pytest.raises(GaugeError, match="one, line 2=3 tokens cut"):
+        join_scores([tmp_path / "none", tmp_path / "one"])
 
 
 @pytest.mark.parametrize("line", ["{", "[]", json.dumps({"row": 1}), ""])

@@ -96,7 +96,10 @@ def _votes(judgements: list[Judgement]) -> tuple[Votes | None, tuple[str, ...]]:
 def _column(values: list[str | float | None]) -> np.ndarray:
     """Numbers as numbers, anything else as strings; null is NaN or the empty string."""
     if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
-        return np.array([np.nan if value is None else value for value in values])
+        numbers = np.array([np.nan if value is None else value for value in values])
+        # An id of many digits would be rounded to another: such a column is one of names.
+        if numbers.dtype.kind in "if" and all(a == b or b is None or b != b for a, b in zip(numbers.tolist(), values)):
+            return numbers
     return np.array(
         ["" if value is None else value if isinstance(value, str) else json.dumps(value) for value in values], object
     )

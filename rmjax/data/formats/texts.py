@@ -56,6 +56,8 @@ def record(row: Any) -> dict:
         raise row
     if not isinstance(row, dict):
         raise BadRow("the row is not a JSON object", {"found": shown(row)}, 'Write rows as {"column": value}.')
+    if halves := [name for name in row if not whole_characters(name)]:
+        raise BadRow("a column's name holds half a surrogate pair", {"column": shown(halves[0])}, "Mend the name.")
     return row
 
 
@@ -68,7 +70,9 @@ def column(row: dict, name: str) -> Any:
 
 def carried(value: Any, name: str) -> str | float | None:
     """A value that is only carried along: a text, a number or nothing as it is, all else as its JSON."""
-    if value is None or isinstance(value, str | int | float):
+    if isinstance(value, str):
+        return string(value, name)
+    if value is None or isinstance(value, int | float):
         return value
     try:
         return json.dumps(value)

@@ -188,6 +188,21 @@ def test_sources_and_columns_come_from_their_columns(tmp_path):
         read(write(tmp_path, rows), fields=Fields(source="era"))
 
 
+@pytest.mark.parametrize("values", [[2**63 + 1, None], [10**30, 1], [2**53 + 1, 0.5]])
+def test_a_long_number_that_is_carried_along_is_not_rounded(values, tmp_path):
+    data = read(write(tmp_path, [BALLOT | {"id": value} for value in values]), fields=Fields(keep=("id",)))
+    assert data.columns["id"].tolist() == ["" if value is None else str(value) for value in values]
+    exact = read(write(tmp_path, [BALLOT | {"id": value} for value in (2**53 + 1, 7)]), fields=Fields(keep=("id",)))
+    assert exact.columns["id"].tolist() == [2**53 + 1, 7]
+
+
+@pytest.mark.parametrize("extra", [{"note": "\ud83d"}, {"\ud83d": 1}])
+def test_half_a_character_is_not_carried_along(extra, tmp_path):
+    path = write(tmp_path, [BALLOT | {"note": "n"}, BALLOT | {"note": "n"} | extra])
+    with pytest.raises(DataError, match=r"half a surrogate pair.*row=2"):
+        read(path, fields=Fields(keep=("note",)))
+
+
 def test_texts_come_from_a_second_file(tmp_path):
     texts = write(tmp_path, [{"id": "4", "text": "four"}, {"id": "5", "text": "five"}], "texts.jsonl")
     path = write(tmp_path, [BALLOT, BALLOT | {"a": "6"}])
