@@ -59,9 +59,9 @@ def negative_log_likelihood(
     with $a_e$, $b_e$ the votes for the first and for the second answer. `ties="half"` counts a tie as half a vote
     for either side; `ties="drop"` leaves ties out of both numbers.
 
-    Guarantees: m votes on one pair give m times the cross-entropy of their share; weight 0 is deletion, in value and
-    gradient, also when the deleted score is infinite or not a number; any split of the comparisons into parts gives
-    the same sum and count.
+    Guarantees: m votes on one pair give m times the cross-entropy of their share; weight 0 is deletion, and so is no
+    vote that counts, in value and gradient, also when the deleted score is infinite or not a number; any split of the
+    comparisons into parts gives the same sum and count.
 
     Args:
         scores: one score per response, in logits up to one constant per prompt.
@@ -95,5 +95,6 @@ def negative_log_likelihood(
     if ties == "half":
         a, b = a + tied / 2, b + tied / 2
     a, b = times_votes(weight, a), times_votes(weight, b)
+    margin = jnp.where(a + b == 0, 0, margin)  # before the loss: behind it, the gradient of what is not a number leaks
     loss = times_votes(a, bradley_terry(margin)) + times_votes(b, bradley_terry(-margin))
     return loss.sum(), (a + b).sum()

@@ -153,6 +153,19 @@ def test_weight_0_is_deletion_even_of_what_is_not_finite(graph, ties, bad, seed)
     assert (gaps(spoilt, erased)[touched] == 0).all()
 
 
+@given(graphs(ties=True), POLICIES, st.sampled_from([np.inf, -np.inf, np.nan]), seeds)
+def test_no_vote_that_counts_is_deletion_too(graph, ties, bad, seed):
+    scores, c = graph
+    victim = np.random.default_rng(seed).integers(N)
+    touched = (c.first == victim) | (c.second == victim)
+    kinds = ("wins_first", "wins_second") if ties == "drop" else ("wins_first", "wins_second", "ties")
+    silent = dataclasses.replace(c, **{k: np.where(touched, 0, getattr(c, k)).astype(np.float32) for k in kinds})
+    spoilt = scores.copy()
+    spoilt[victim] = bad
+    close(value(spoilt, silent, ties), value(scores, take(c, ~touched), ties), c, scores, ties)
+    assert value(spoilt, silent, ties)[2][victim] == 0
+
+
 def test_a_side_without_votes_has_no_loss():
     """One margin is infinite, and all votes are for the side that cannot lose."""
     c = Comparisons.from_votes([0], [1], [2], [0], prompt=[0, 0])
