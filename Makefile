@@ -67,7 +67,7 @@ parity: smollm2 .venv-torch/stamp
 
 bench: smollm2 .venv-torch/stamp
 	mkdir -p results
-	$(BIN)/python -m experiments.benchmarks.gpu_smoke --json results/gpu_smoke.json
+	$(BIN)/python -m experiments.benchmarks.gpu_smoke --small --json results/gpu_smoke.json
 	$(BIN)/python -m experiments.benchmarks.layer_margins --json results/layer_margins.json
 	$(BIN)/python -m experiments.benchmarks.step_profile --json results/step_profile.json
 	$(BIN)/python -m experiments.benchmarks.train_vs_trl --trl-python .venv-torch/bin/python --json results/train_vs_trl.json \
