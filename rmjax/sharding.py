@@ -121,6 +121,19 @@ def constrain_rows(x: jax.Array) -> jax.Array:
     return jax.lax.with_sharding_constraint(x, PartitionSpec(RULES["rows"]))
 
 
+def constrain_looked_up(x: jax.Array) -> jax.Array:
+    """Rows from a table that is split along the hidden size, [R, T, D], kept split over the data axes.
+
+    A device looks up its part of the hidden size for all rows of its data group; then parts are exchanged for whole
+    rows. Asked for whole rows at once, XLA replicates them all on every device.
+    """
+    mesh = jax.sharding.get_abstract_mesh()
+    if mesh.empty or x.shape[0] % _devices(mesh, "rows") or x.shape[-1] % _devices(mesh, "embed"):
+        return constrain_rows(x)
+    parts = PartitionSpec("data", *(None,) * (x.ndim - 2), RULES["embed"])
+    return constrain_rows(jax.lax.with_sharding_constraint(x, parts))
+
+
 def _devices(mesh: jax.sharding.Mesh | jax.sharding.AbstractMesh, name: str) -> int:
     """Devices that a logical axis is split over."""
     axes = RULES[name]

@@ -17,7 +17,7 @@ from rmjax.head import score
 from rmjax.models.config import ModelConfig
 from rmjax.models.layers import affine, attend, attention_mask, rms_norm, rope_table, rotate
 from rmjax.models.params import Block, Params
-from rmjax.sharding import constrain_rows
+from rmjax.sharding import constrain_looked_up, constrain_rows
 
 Tap: TypeAlias = Callable[[str, jax.Array, jax.Array], tuple[jax.Array, Any]]
 SITES = (
@@ -163,7 +163,7 @@ def _trunk(params, batch, config, below, tap, layer_scores, dtype, remat) -> tup
         x, reads = step(block, x)
         return constrain_rows(x), (read, reads)
 
-    x = constrain_rows(params.embed[batch.tokens].astype(dtype))
+    x = constrain_looked_up(params.embed[batch.tokens].astype(dtype))
     readouts: list[Any] = []
     if below is not None:
         x, (read, _) = jax.lax.scan(

@@ -81,6 +81,14 @@ def test_meshes_agree_in_float64(x64):
     assert_same(jnp.float64, 1e-12)
 
 
+@pytest.mark.parametrize("shape", MESHES)
+def test_nothing_is_replicated_for_want_of_a_way_to_split_it(shape, capfd):
+    """XLA says so where it does: the rows that are looked up in the embedding, on a mesh with all three axes."""
+    jax.clear_caches()
+    descend(shape, jnp.float32)
+    assert "rematerialization" not in capfd.readouterr().err
+
+
 def test_a_run_on_a_mesh_is_the_run_on_one_device(tmp_path):
     """Training, checkpoints, evaluation and all: AdamW's first steps are as large as their signs say."""
     file = write_votes(tmp_path / "votes.jsonl", prompts=24)
