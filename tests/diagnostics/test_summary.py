@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmjax.diagnostics import Levels, SwapCheck, as_json, summarise
+from rmjax import Comparisons
+from rmjax.diagnostics import Evaluation, Levels, Provenance, SwapCheck, as_json, summarise, vote_agreement
 from rmjax.errors import DataError
 from tests.diagnostics.test_evaluation import evaluation
 from tests.diagnostics.worlds import swap
@@ -128,3 +129,40 @@ def test_summary_is_json_without_nan():
         "b": [True],
         "c": None,
     }
+
+
+UNEVEN = [[19, 1, 0]] * 40 + [[3, 2, 0]] * 200, np.arange(240)
+CROWDED = [[19, 1, 0]] * 180 + [[3, 2, 0]] * 60, np.concatenate([np.repeat(np.arange(20), 9), np.arange(20, 80)])
+TIED = [[4, 0, 2], [5, 1, 2]] * 100, np.arange(200)
+
+
+@pytest.mark.parametrize(
+    ("world", "unit", "ties"),
+    [(UNEVEN, "vote", "drop"), (UNEVEN, "comparison", "drop"), (CROWDED, "prompt", "drop"), (TIED, "vote", "half")],
+)
+def test_who_cannot_be_beaten_on_these_votes_is_not_below_the_ceiling(world, unit, ties):
+    """Pooled over pairs of votes, or with ties left out, the agreement is that of other pairs than the accuracy's."""
+    votes, prompt = np.array(world[0]), world[1]
+    number = len(votes)
+    comparisons = Comparisons.from_votes(
+        2 * np.arange(number),
+        2 * np.arange(number) + 1,
+        votes[:, 0],
+        votes[:, 1],
+        np.repeat(prompt, 2),
+        ties=votes[:, 2],
+    )
+    oracle = Evaluation(
+        np.where(votes[:, 0] >= votes[:, 1], 1.0, -1.0),
+        comparisons,
+        prompt,
+        np.ones(2 * number),
+        Provenance("an oracle", "0", "votes.jsonl"),
+        votes=votes,
+        ties=ties,
+        unit=unit,
+    )
+    summary = summarise(oracle)
+    assert summary.agreement.ceiling.lower <= summary.against_votes.accuracy.value + 1e-6
+    elsewhere = vote_agreement(votes, prompt).two_votes_decided
+    assert elsewhere.value > summary.against_votes.accuracy.value
