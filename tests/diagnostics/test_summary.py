@@ -133,7 +133,7 @@ def test_summary_is_json_without_nan():
 
 UNEVEN = [[19, 1, 0]] * 40 + [[3, 2, 0]] * 200, np.arange(240)
 CROWDED = [[19, 1, 0]] * 180 + [[3, 2, 0]] * 60, np.concatenate([np.repeat(np.arange(20), 9), np.arange(20, 80)])
-TIED = [[4, 0, 2], [5, 1, 2]] * 100, np.arange(200)
+TIED = [[4, 0, 4], [5, 0, 3]] * 100, np.arange(200)
 
 
 @pytest.mark.parametrize(
