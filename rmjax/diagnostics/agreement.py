@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rmjax.checks import one_of
 from rmjax.comparisons import Ties
 from rmjax.diagnostics.intervals import LEVEL, Estimate, clustered_proportion
 from rmjax.errors import DataError
@@ -116,7 +117,8 @@ def vote_agreement(
         The figures with clustered intervals. With one vote an item agreement is not measured, and the result says so.
 
     Raises:
-        DataError: the counts are not whole, are negative, or have another shape, or there is not one weight an item.
+        DataError: the counts are not whole, are negative, or have another shape, a weight is none, or `ties` is no
+            policy.
 
     Example:
         >>> counts = [[3, 0, 0], [1, 2, 0], [2, 1, 1], [0, 4, 0]]
@@ -127,12 +129,8 @@ def vote_agreement(
         'no pair has two votes'
     """
     counts = _counts(votes)
-    if weight is not None and np.shape(weight) != counts.shape[:1]:
-        raise DataError(
-            "there is one weight an item",
-            {"items": len(counts), "weight": np.shape(weight)},
-            "Give what every item weighs in the accuracy, as Targets.counts does.",
-        )
+    if ties is not None:
+        one_of("ties", ties, ("drop", "half"))
     member = np.asarray(cluster)
     first, second, tied = counts[:, 0], counts[:, 1], counts[:, 2]
     decided = first + second
@@ -150,13 +148,12 @@ def vote_agreement(
     ceiling, reason = None, ""
     if two_votes is None:
         reason = "no pair has two votes"
-    elif two_votes_decided is None:
-        reason = "no pair has two votes that are not ties"
     elif selected:
         reason = "the pairs were selected by agreement"
     else:
         ceiling = _ceiling(counts, member, ties, weight, level)
-        reason = "" if ceiling else "no pair that weighs anything has two votes that are not ties"
+        which = "" if two_votes_decided is None else " that weighs anything"
+        reason = "" if ceiling else f"no pair{which} has two votes that are not ties"
     return Agreement(
         measured=two_votes is not None,
         reason=reason,
@@ -176,13 +173,26 @@ def _ceiling(
     tied = counts[:, 2] if ties == "half" else np.zeros_like(first)
     number = first + second + tied
     same = _pairs(first) + _pairs(second) + (_pairs(tied) + tied * (first + second)) / 2
-    weights = number if weight is None else np.where(number > 0, np.asarray(weight, np.float64), 0)
+    weights = np.where(number > 0, number if weight is None else _weights(weight, len(counts)), 0)
     two = number >= 2
     known = np.where(two, weights, 0)
     if not known.any():
         return None
     share = clustered_proportion(known * same / np.where(two, _pairs(number), 1), known, cluster, level=level)
     return ceiling_bounds(share, covered=float(known.sum() / weights.sum()))
+
+
+def _weights(weight: ArrayLike, items: int) -> np.ndarray:
+    """Weights in float64, checked."""
+    given = np.asarray(weight)
+    right = given.shape == (items,) and given.dtype.kind in "iuf" and (np.isfinite(given) & (given >= 0)).all()
+    if not right:
+        raise DataError(
+            "there is one weight an item, finite and not negative",
+            {"items": items, "weight": given.shape},
+            "Give what every item weighs in the accuracy, as Targets.counts does.",
+        )
+    return given.astype(np.float64)
 
 
 def _counts(votes: ArrayLike) -> np.ndarray:

@@ -121,7 +121,7 @@ def _from_directory(directory: Path, source: str) -> RewardModel:
         values = json.loads((directory / "config.json").read_text("utf-8"))
         if not isinstance(values, dict):
             raise ValueError("not an object")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(
             "the model's configuration cannot be read",
             {"file": directory / "config.json", "problem": str(error)},

@@ -29,7 +29,7 @@ class SafetensorsDirectory(Mapping[str, np.ndarray]):
             try:
                 listed = json.loads(index.read_text("utf-8"))["weight_map"]
                 self._file_of = {name: folder / shard for name, shard in listed.items()}
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise CheckpointError(
                     "the index of the weights cannot be read",
                     {"file": index, "problem": repr(error)},

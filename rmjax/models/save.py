@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
-from rmjax.errors import CheckpointError
+from rmjax.errors import CheckpointError, DataError
 from rmjax.models.hf_config import config_to_hf
 from rmjax.models.load import RewardModel
 from rmjax.models.weights import export_tensors
 from rmjax.models.whole_directory import whole_directory
 from rmjax.tokenizer import Tokenizer
 
+CONTRACT = "rmjax.json"  # how an exported model reads text, and what it was trained on
 _CONFIG = "config.json"
-# Read where they are there, and never written here: shards, a template and tokens that stand apart.
-_OTHERS = ("model.safetensors.index.json", "chat_template.jinja", "special_tokens_map.json", "added_tokens.json")
+# What would be read with the new files and is not written anew: shards, a template and tokens that stand apart, the
+# contract of another model. And what makes a directory a run, whose configuration has the name of a model's.
+_OTHERS = (
+    *("model.safetensors.index.json", "chat_template.jinja", "special_tokens_map.json", "added_tokens.json"),
+    *(CONTRACT, "contract.json", "checkpoints"),
+)
+_WRITTEN = (_CONFIG, "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 
 
 def save(
@@ -46,9 +53,9 @@ def save(
         beside: further texts that belong to the model, by the names of their files; None for one that it does not have.
 
     Raises:
-        CheckpointError: the directory is a file, holds what would be read with the new files, or cannot be written, or
-            no family has this combination of parts.
-        DataError: the pad token is not in the vocabulary.
+        CheckpointError: the directory is a file, holds a run or what would be read with the new files, or cannot be
+            written, or no family has this combination of parts.
+        DataError: the pad token is not in the vocabulary, or a file beside the model has the name of one of its own.
 
     Example:
         >>> import tempfile
@@ -74,7 +81,7 @@ def save(
         True
     """
     folder = Path(directory)
-    raw, tokenizer = _checked(folder, model, pad_token)
+    raw, tokenizer = _checked(folder, model, pad_token, beside)
     tensors = export_tensors(model.params, model.config)
     with whole_directory(folder, last=(*beside, _CONFIG)) as partial:  # nothing opens without a config.json
         try:
@@ -88,16 +95,22 @@ def save(
                 (partial / name).write_text(text, "utf-8")
 
 
-def _checked(directory: Path, model: RewardModel, pad_token: str | None) -> tuple[dict, Tokenizer]:
+def _checked(
+    directory: Path, model: RewardModel, pad_token: str | None, beside: Collection[str]
+) -> tuple[dict, Tokenizer]:
     """The words of config.json and the tokenizer to write; what is refused is refused here, before anything is."""
     tokenizer = model.tokenizer
-    if directory.exists() and not directory.is_dir():
+    if os.path.isfile(directory):
         raise CheckpointError("there is a file of that name", {"directory": directory}, "Give a directory.")
-    if others := [name for name in _OTHERS if (directory / name).exists()]:
+    if others := [name for name in _OTHERS if name not in beside and os.path.lexists(directory / name)]:
         raise CheckpointError(
-            "the directory already holds files of another model, which would be read with the new ones",
+            "the directory holds files of another model or of a run, which do not go with the new ones",
             {"directory": directory, "files": ", ".join(others)},
             "Save into a directory of its own.",
+        )
+    if odd := [name for name in beside if Path(name).name != name or name in _WRITTEN]:
+        raise DataError(
+            "a file beside the model has a name of its own", {"names": ", ".join(odd)}, "Give another name."
         )
     if pad_token is not None:
         tokenizer = dataclasses.replace(tokenizer, special_tokens={**tokenizer.special_tokens, "pad_token": pad_token})

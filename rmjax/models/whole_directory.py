@@ -27,7 +27,7 @@ def whole_directory(directory: str | Path, last: Sequence[str]) -> Iterator[Path
         The folder, on the same disk.
 
     Raises:
-        CheckpointError: the disk is full, or a place is taken by what is no file.
+        CheckpointError: the disk is full, a place is taken by what is no file, or a name or text cannot be written.
 
     Example:
         >>> import tempfile
@@ -58,7 +58,7 @@ def whole_directory(directory: str | Path, last: Sequence[str]) -> Iterator[Path
                 (scratch / name).replace(folder / name)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a path or a text that no file system can hold
         raise CheckpointError(
             "the model cannot be written",
             {"directory": str(folder), "problem": str(error)},

@@ -85,7 +85,8 @@ def ticks(low: float, high: float, most: int = 6, *, whole: bool = False) -> lis
     step = max(step, 1.0) if whole else step
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
-    return [round(k * step, 12) for k in range(first, last + 1)]
+    digits = 12 - math.floor(math.log10(step))
+    return [round(k * step, digits) for k in range(first, last + 1)]
 
 
 def spread(values: Sequence[float], *, zero: bool = False) -> tuple[float, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rmjax.diagnostics import Ceiling, Estimate, Scores, Summary
 from rmjax.diagnostics.evaluation import SwapCheck
 from rmjax.report.numbers import Kind, counted, interval, plural, written
@@ -73,7 +75,7 @@ def _ceiling(summary: Summary) -> str:
         who, half = "Two annotators", "; a tie agrees by half with any vote"
     alone = ""
     if ceiling.covered < 1:
-        alone = f"; of the {written(1 - ceiling.covered, 'share')} on pairs with one vote nothing is known"
+        alone = f"; of the {written(1 - ceiling.covered, 'share')} on pairs with one such vote nothing is known"
     return (
         f"{who} agree on {written(ceiling.agreement.value, 'share')} of the pairs, weighed as in the accuracy "
         f"({with_interval(ceiling.agreement, 'share')}{half}{alone}). So the best possible accuracy against single "
@@ -84,8 +86,9 @@ def _ceiling(summary: Summary) -> str:
 def _place(accuracy: Estimate, ceiling: Ceiling) -> str:
     """Where an accuracy stands with respect to the ceiling."""
     share = written(accuracy.value, "share")
+    if np.isnan(ceiling.confidence).any() and not ceiling.lower <= accuracy.value <= ceiling.upper:
+        return f"The model's {share} lies outside that interval, of which nobody knows how sure it is."
     if accuracy.value < ceiling.lower:
-        # Without an interval of the agreement nothing is below it, nor above.
         if not accuracy.excludes(ceiling.lower) or not accuracy.value < ceiling.confidence[0]:
             return f"The model's {share} is below that interval, but within the error of one of them."
         return f"The model's {share} is below that interval: better is possible."

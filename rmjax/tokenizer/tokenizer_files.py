@@ -94,7 +94,7 @@ def _read(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text("utf-8"))
         if not isinstance(found, dict):
             raise ValueError("not an object")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(
             "a file of the tokenizer cannot be read",
             {"file": path, "problem": str(error)},

@@ -81,12 +81,14 @@ def join_scores(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
     for path in paths:
         if not Path(path).is_file():
             raise DataError("there is no such file of scores", {"file": str(path)}, "Write it with `rmjax score`.")
-        for number, text in enumerate(Path(path).read_text().splitlines(), start=1):
+        for number, text in enumerate(Path(path).read_bytes().splitlines(), start=1):
             try:
                 line = json.loads(text)
+                if not (isinstance(line["prompt"], str) and type(line["prompt_tokens_cut"]) is int):
+                    raise TypeError("no prompt, or no number of tokens")
                 made_by.setdefault(line["fingerprint"], where := f"{path}, line {number}")
                 seen_as.setdefault(line["prompt"], {}).setdefault(line["prompt_tokens_cut"], where)
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise DataError(
                     "this is not a line of scores", {"file": str(path), "line": number}, "Write it with `rmjax score`."
                 ) from error

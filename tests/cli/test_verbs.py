@@ -169,7 +169,7 @@ def test_an_export_that_is_refused_leaves_what_stood_there(trained, tmp_path):
     export(tmp_path / "model", run)
     (tmp_path / "model" / "model.safetensors.index.json").write_text("{}")
     before = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
-    with pytest.raises(CheckpointError, match="files of another model"):
+    with pytest.raises(CheckpointError, match="files of another model or of a run"):
         export(tmp_path / "model", run)
     assert {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()} == before
     with pytest.raises(CheckpointError, match="a file of that name"):
@@ -230,6 +230,18 @@ def test_an_export_that_stops_between_two_files_is_no_model(moves, trained, tmp_
         export(tmp_path / "model", other)
     with pytest.raises(CheckpointError, match=r"config\.json"):
         open_run(tmp_path / "model")
+
+
+def test_a_model_is_not_saved_over_an_export_nor_over_a_run(trained, tmp_path):
+    """It would be read by the contract of another, or the run could not go on."""
+    run = open_run(trained)
+    export(tmp_path / "model", run)
+    shutil.copytree(trained, tmp_path / "run")
+    for write, what, where in ((save, run.model, "model"), (save, run.model, "run"), (export, run, "run")):
+        before = contents(tmp_path / where)
+        with pytest.raises(CheckpointError, match="do not go with the new ones"):
+            write(tmp_path / where, what)
+        assert contents(tmp_path / where) == before
 
 
 def test_a_folder_of_the_users_stays(trained, tmp_path):

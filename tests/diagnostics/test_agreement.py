@@ -173,11 +173,17 @@ def test_a_tie_that_counts_half_agrees_by_half():
     pairs = [(1 + sides[i] * sides[j]) / 2 for i in range(6) for j in range(i)]
     ceiling = vote_agreement(votes, [0], ties="half").ceiling
     assert ceiling.agreement.value == pytest.approx(np.mean(pairs))
+    for only_ties in ([[0, 0, 3]], [[1, 0, 1]]):
+        assert vote_agreement(only_ties, [0], ties="half").ceiling.lower == 0.5
+        assert vote_agreement(only_ties, [0], ties="drop").ceiling is None
 
 
 def test_there_is_one_weight_an_item():
-    with pytest.raises(DataError, match="one weight an item"):
-        vote_agreement([[1, 2, 0]], [0], weight=[1.0, 2.0])
+    for weight in ([1.0, 2.0], [np.nan], [np.inf], [-1.0], ["a"], [[1.0]]):
+        with pytest.raises(DataError, match="one weight an item"):
+            vote_agreement([[1, 2, 0]], [0], weight=weight)
+    with pytest.raises(DataError, match="ties=Half"):
+        vote_agreement([[1, 2, 0]], [0], ties="Half")
     weightless = vote_agreement([[1, 2, 0], [1, 0, 0]], [0, 1], weight=[0.0, 1.0])
     assert weightless.ceiling is None
     assert "no pair that weighs anything" in weightless.reason

@@ -86,6 +86,15 @@ def test_a_directory_without_configuration_or_tokenizer_says_what_it_lacks(tmp_p
         load(directory)
 
 
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json", "special_tokens_map.json"])
+@pytest.mark.parametrize("damage", ["{", "[]", "[" * 100_000])
+def test_a_file_that_is_no_object_is_named(name, damage, tmp_path):
+    directory = golden_directory("llama", tmp_path)
+    (directory / name).write_text(damage)
+    with pytest.raises(CheckpointError, match=name):
+        load(directory)
+
+
 def test_the_hub_is_asked_for_what_looks_like_a_name_there(monkeypatch, tmp_path):
     import huggingface_hub
 

@@ -79,7 +79,9 @@ def test_a_directory_of_shards_is_not_written_into(tmp_path):
         save(directory, load(directory))
 
 
-@pytest.mark.parametrize("name", ["chat_template.jinja", "special_tokens_map.json", "added_tokens.json"])
+@pytest.mark.parametrize(
+    "name", ["chat_template.jinja", "special_tokens_map.json", "added_tokens.json", "rmjax.json", "contract.json"]
+)
 def test_nor_one_with_what_would_be_read_with_the_new_files(name, tmp_path):
     model = load(golden_directory("llama", tmp_path))
     (tmp_path / "saved").mkdir()
@@ -87,6 +89,32 @@ def test_nor_one_with_what_would_be_read_with_the_new_files(name, tmp_path):
     with pytest.raises(CheckpointError, match=name):
         save(tmp_path / "saved", model)
     assert [path.name for path in (tmp_path / "saved").iterdir()] == [name]
+
+
+def test_a_link_to_nowhere_is_a_file_too(tmp_path):
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "chat_template.jinja").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(CheckpointError, match=r"chat_template\.jinja"):
+        save(tmp_path / "saved", load(golden_directory("llama", tmp_path)))
+
+
+@pytest.mark.parametrize("place", ["x" * 300, "a\0b", "\ud800"])
+def test_a_place_that_no_file_system_has_is_refused(place, tmp_path):
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        save(tmp_path / place, load(golden_directory("llama", tmp_path)))
+
+
+def test_a_file_beside_the_model_is_written_with_it_and_has_a_name_of_its_own(tmp_path):
+    model = load(golden_directory("llama", tmp_path))
+    save(tmp_path / "saved", model, beside={"notes.txt": "mine", "other.txt": None})
+    assert (tmp_path / "saved" / "notes.txt").read_text() == "mine"
+    save(tmp_path / "saved", model, beside={"notes.txt": None})
+    assert not (tmp_path / "saved" / "notes.txt").exists()
+    for name in ("../notes.txt", "config.json", "model.safetensors"):
+        with pytest.raises(DataError, match="a name of its own"):
+            save(tmp_path / "saved", model, beside={name: "x"})
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        save(tmp_path / "saved", model, beside={"notes.txt": "\ud800"})
 
 
 def test_a_pad_token_of_its_own_is_written_for_model_and_tokenizer(tmp_path):

@@ -4,7 +4,7 @@ import math
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rmjax.report import svg
@@ -57,6 +57,7 @@ def inside(markup):
     return chart
 
 
+@example([(0.0, 7e-13)], 1)
 @given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=8), st.integers(1, 5))
 def test_a_line_chart_stays_in_its_box(points, lines):
     x, y = zip(*sorted(points), strict=True)

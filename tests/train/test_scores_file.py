@@ -66,10 +66,17 @@ def test_scores_of_a_prompt_that_was_cut_by_different_amounts_do_not_join(tmp_pa
         join_scores([tmp_path / "none", tmp_path / "one"])
 
 
-@pytest.mark.parametrize("line", ["{", "[]", json.dumps({"row": 1}), ""])
+NO_SCORES = [
+    *("{", "[]", json.dumps({"row": 1}), "", "[" * 100_000, "\udcff"),
+    json.dumps({"fingerprint": "one", "prompt": None, "prompt_tokens_cut": 0}),
+    json.dumps({"fingerprint": "one", "prompt": "p", "prompt_tokens_cut": "0"}),
+]
+
+
+@pytest.mark.parametrize("line", NO_SCORES, ids=range(len(NO_SCORES)))
 def test_a_line_that_is_no_score_is_named(line, tmp_path):
     write_scores(tmp_path / "s.jsonl", DATA, scored("one"))
-    with (tmp_path / "s.jsonl").open("a") as file:
+    with (tmp_path / "s.jsonl").open("a", errors="surrogateescape") as file:
         file.write(line + "\n")
     with pytest.raises(DataError, match="line=3"):
         join_scores([tmp_path / "s.jsonl"])
