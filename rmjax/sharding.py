@@ -125,7 +125,7 @@ def constrain_looked_up(x: jax.Array) -> jax.Array:
     """Rows from a table that is split along the hidden size, [R, T, D], kept split over the data axes.
 
     A device looks up its part of the hidden size for all rows of its data group; then parts are exchanged for whole
-    rows. Asked for whole rows at once, XLA replicates them all on every device.
+    rows. Asked for whole rows at once on a mesh with all three axes, XLA replicates them on every device.
     """
     mesh = jax.sharding.get_abstract_mesh()
     if mesh.empty or x.shape[0] % _devices(mesh, "rows") or x.shape[-1] % _devices(mesh, "embed"):

@@ -14,7 +14,7 @@ def test_the_wheel_carries_every_file_of_the_package(tmp_path):
     """Modules, the page's template and py.typed: an editable install finds them also where a wheel lacks them."""
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", str(tmp_path)]
     done = subprocess.run([*command, str(ROOT)], capture_output=True, text=True, check=False)
-    if done.returncode and "hatchling" in done.stderr + done.stdout:
+    if done.returncode and "No matching distribution found for hatchling" in done.stderr:
         pytest.skip("the package index, from which the build takes hatchling, cannot be reached")
     assert done.returncode == 0, done.stderr
     (wheel,) = tmp_path.glob("rmjax-*.whl")

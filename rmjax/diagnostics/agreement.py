@@ -152,8 +152,9 @@ def vote_agreement(
         reason = "the pairs were selected by agreement"
     else:
         ceiling = _ceiling(counts, member, ties, weight, level)
-        which = "" if two_votes_decided is None else " that weighs anything"
-        reason = "" if ceiling else f"no pair{which} has two votes that are not ties"
+        which = "" if two_votes_decided is None and ties != "half" else " that weighs anything"
+        votes_of = "two votes" if ties == "half" else "two votes that are not ties"
+        reason = "" if ceiling else f"no pair{which} has {votes_of}"
     return Agreement(
         measured=two_votes is not None,
         reason=reason,
@@ -184,20 +185,27 @@ def _ceiling(
 
 def _weights(weight: ArrayLike, items: int) -> np.ndarray:
     """Weights in float64, checked."""
-    given = np.asarray(weight)
-    right = given.shape == (items,) and given.dtype.kind in "iuf" and (np.isfinite(given) & (given >= 0)).all()
+    try:
+        given = np.asarray(weight, np.float64)
+    except (ValueError, TypeError):  # words, or rows of different lengths
+        given = np.full(0, np.nan)
+    with np.errstate(over="ignore"):
+        right = given.shape == (items,) and (given >= 0).all() and np.isfinite(given.sum())
     if not right:
         raise DataError(
             "there is one weight an item, finite and not negative",
-            {"items": items, "weight": given.shape},
+            {"items": items, "weights": np.shape(given)},
             "Give what every item weighs in the accuracy, as Targets.counts does.",
         )
-    return given.astype(np.float64)
+    return given
 
 
 def _counts(votes: ArrayLike) -> np.ndarray:
     """Vote counts in float64, checked."""
-    counts = np.asarray(votes, np.float64)
+    try:
+        counts = np.asarray(votes, np.float64)
+    except (ValueError, TypeError):  # words, or rows of different lengths
+        counts = np.zeros((0, 0))
     if counts.ndim != 2 or counts.shape[1] not in (3, 4):
         raise DataError(
             "vote counts have three or four columns",

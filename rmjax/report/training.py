@@ -87,7 +87,9 @@ def curve(
     pooled = np.arange(len(step)) * min(POINTS, len(step)) // len(step)
     votes = np.bincount(pooled, weights=count)
     steps, values = (np.bincount(pooled, weights=count * x) / votes for x in (step, value))
-    steps = np.rint(steps)  # a point stands at a step that there was
+    # A point stands at a step that has a row: the one nearest to the mean.
+    near = [np.abs(step[pooled == i] - mean).argmin() for i, mean in enumerate(steps)]
+    steps = np.array([step[pooled == i][at] for i, at in enumerate(near)])
     depth = 1.0
     if layer is not None:
         depth = layer / (len(next(row[name] for row in rows if row.get(name) is not None)) - 1)

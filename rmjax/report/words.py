@@ -8,6 +8,8 @@ from rmjax.diagnostics import Ceiling, Estimate, Scores, Summary
 from rmjax.diagnostics.evaluation import SwapCheck
 from rmjax.report.numbers import Kind, counted, interval, plural, written
 
+SEEN = 5e-4  # a share below it is written as 0.0 %
+
 
 def label_name(summary: Summary) -> str:
     """What one label is called: a single vote where the file has several on a pair, else a label."""
@@ -74,7 +76,7 @@ def _ceiling(summary: Summary) -> str:
     if summary.ties == "half":
         who, half = "Two annotators", "; a tie agrees by half with any vote"
     alone = ""
-    if ceiling.covered < 1:
+    if ceiling.covered < 1 - SEEN:
         alone = f"; of the {written(1 - ceiling.covered, 'share')} on pairs with one such vote nothing is known"
     return (
         f"{who} agree on {written(ceiling.agreement.value, 'share')} of the pairs, weighed as in the accuracy "
@@ -92,10 +94,12 @@ def _place(accuracy: Estimate, ceiling: Ceiling) -> str:
         if not accuracy.excludes(ceiling.lower) or not accuracy.value < ceiling.confidence[0]:
             return f"The model's {share} is below that interval, but within the error of one of them."
         return f"The model's {share} is below that interval: better is possible."
-    if accuracy.value <= ceiling.upper:
+    if accuracy.value == ceiling.upper:
+        return f"The model's {share} is the upper end of that interval: nothing better is possible."
+    if accuracy.value < ceiling.upper:
         return f"The model's {share} lies inside that interval: agreement alone cannot say whether better is possible."
-    if not accuracy.value > ceiling.confidence[1]:
-        return f"The model's {share} is above that interval, but within the error of the measured agreement."
+    if not accuracy.excludes(ceiling.upper) or not accuracy.value > ceiling.confidence[1]:
+        return f"The model's {share} is above that interval, but within the error of one of them."
     return (
         f"The model's {share} is above that interval, which no model should reach: look for a leak between training "
         "and evaluation, or for votes that are not independent."

@@ -20,7 +20,7 @@ def write_scores(path: str | Path, data: PreferenceData, scored: Scored, lost: n
     """One JSON line per comparison: its row in the file, its prompt, both scores, their margin, and the fingerprint.
 
     Where a limit cut the beginning of the prompt, `prompt_tokens_cut` says how much of it no score has seen. `prompt`
-    is a name for the prompt's text: the first 16 digits of its SHA-256.
+    is a name for the prompt and its source: the first 16 digits of their SHA-256.
 
     Args:
         path: of the file; an existing one is replaced when the new one is complete.
@@ -34,7 +34,9 @@ def write_scores(path: str | Path, data: PreferenceData, scored: Scored, lost: n
     c = data.comparisons
     margins = scored.margins(c)
     cut = np.zeros(c.num_responses, np.int64) if lost is None else lost
-    names = [hashlib.sha256(repr(prompt).encode()).hexdigest()[:16] for prompt in data.prompts]
+    # A prompt under two sources is two prompts, each cut by its own longest answer.
+    pairs = zip(data.prompts, data.sources, strict=True)
+    names = [hashlib.sha256(repr(pair).encode()).hexdigest()[:16] for pair in pairs]
 
     def lines() -> Iterator[str]:
         for row, first, second, margin in zip(data.rows, c.first, c.second, margins, strict=True):
@@ -84,8 +86,9 @@ def join_scores(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
         for number, text in enumerate(Path(path).read_bytes().splitlines(), start=1):
             try:
                 line = json.loads(text)
-                if not (isinstance(line["prompt"], str) and type(line["prompt_tokens_cut"]) is int):
-                    raise TypeError("no prompt, or no number of tokens")
+                words, tokens = (line["fingerprint"], line["prompt"]), line["prompt_tokens_cut"]
+                if not all(isinstance(word, str) for word in words) or type(tokens) is not int:
+                    raise TypeError("no fingerprint, no prompt, or no number of tokens")
                 made_by.setdefault(line["fingerprint"], where := f"{path}, line {number}")
                 seen_as.setdefault(line["prompt"], {}).setdefault(line["prompt_tokens_cut"], where)
             except (ValueError, KeyError, TypeError, RecursionError) as error:

@@ -179,9 +179,13 @@ def test_a_tie_that_counts_half_agrees_by_half():
 
 
 def test_there_is_one_weight_an_item():
-    for weight in ([1.0, 2.0], [np.nan], [np.inf], [-1.0], ["a"], [[1.0]]):
+    for weight in ([1.0, 2.0], [np.nan], [np.inf], [-1.0], ["a"], [[1.0]], [1.0, [2.0]]):
         with pytest.raises(DataError, match="one weight an item"):
             vote_agreement([[1, 2, 0]], [0], weight=weight)
+    with pytest.raises(DataError, match="one weight an item"):
+        vote_agreement([[1, 2, 0]] * 2, [0, 1], weight=[1e308, 1e308])
+    idle = vote_agreement([[0, 0, 2]], [0], ties="half", weight=[0.0])
+    assert (idle.ceiling, idle.reason) == (None, "no pair that weighs anything has two votes")
     with pytest.raises(DataError, match="ties=Half"):
         vote_agreement([[1, 2, 0]], [0], ties="Half")
     weightless = vote_agreement([[1, 2, 0], [1, 0, 0]], [0, 1], weight=[0.0, 1.0])
@@ -218,7 +222,9 @@ def test_an_oracle_is_inside_the_interval_and_above_the_lower_end():
     assert oracle > ceiling.lower + 2 * error  # the two-point formula taken as the ceiling is refuted
 
 
-@pytest.mark.parametrize("counts", [[1, 2, 0], [[1, 2]], [[1, 0.5, 0]], [[-1, 2, 0]], [[np.nan, 1, 1]]])
+@pytest.mark.parametrize(
+    "counts", [[1, 2, 0], [[1, 2]], [[1, 2, 0], [1]], [[1, 0.5, 0]], [[-1, 2, 0]], [[np.nan, 1, 1]]]
+)
 def test_counts_are_whole(counts):
     with pytest.raises(DataError, match="counts"):
         vote_agreement(counts, [0])

@@ -1,5 +1,6 @@
 """Scores on disk join only where one function made them all."""
 
+import dataclasses
 import hashlib
 import json
 
@@ -16,7 +17,7 @@ PAIRS = Comparisons.from_pairs([0, 2], [1, 3], prompt=[0, 0, 1, 1])
 TEXTS = ("p", "q"), ("p", "q"), ("a", "b", "c", "d")
 DATA = PreferenceData(*TEXTS, PAIRS, rows=np.array([4, 9]), abstentions=np.zeros(2, np.float32))
 
-NAMES = [hashlib.sha256(repr(text).encode()).hexdigest()[:16] for text in TEXTS[0]]
+NAMES = [hashlib.sha256(repr(pair).encode()).hexdigest()[:16] for pair in zip(*TEXTS[:2], strict=True)]
 
 
 def scored(fingerprint):
@@ -69,8 +70,15 @@ def test_scores_of_a_prompt_that_was_cut_by_different_amounts_do_not_join(tmp_pa
 NO_SCORES = [
     *("{", "[]", json.dumps({"row": 1}), "", "[" * 100_000, "\udcff"),
     json.dumps({"fingerprint": "one", "prompt": None, "prompt_tokens_cut": 0}),
+    json.dumps({"fingerprint": None, "prompt": "p", "prompt_tokens_cut": 0}),
     json.dumps({"fingerprint": "one", "prompt": "p", "prompt_tokens_cut": "0"}),
 ]
+
+
+def test_a_prompt_under_two_sources_is_two_prompts(tmp_path):
+    data = dataclasses.replace(DATA, prompts=("p", "p"), sources=("here", "there"))
+    write_scores(tmp_path / "s.jsonl", data, scored("one"), lost=np.array([0, 0, 3, 3]))
+    assert len(join_scores([tmp_path / "s.jsonl"])) == 2
 
 
 @pytest.mark.parametrize("line", NO_SCORES, ids=range(len(NO_SCORES)))

@@ -98,7 +98,7 @@ def _column(values: list[str | float | None]) -> np.ndarray:
     if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
         numbers = np.array([np.nan if value is None else value for value in values])
         # An id of many digits would be rounded to another: such a column is one of names.
-        if numbers.dtype.kind in "if" and all(a == b or b is None or b != b for a, b in zip(numbers.tolist(), values)):
+        if numbers.dtype.kind in "iuf" and all(a == b or b is None or b != b for a, b in zip(numbers.tolist(), values)):
             return numbers
     return np.array(
         ["" if value is None else value if isinstance(value, str) else json.dumps(value) for value in values], object
