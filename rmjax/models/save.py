@@ -19,13 +19,13 @@ from rmjax.models.weights import export_tensors
 from rmjax.models.whole_directory import whole_directory
 from rmjax.tokenizer import Tokenizer
 
-CONTRACT = "rmjax.json"  # how an exported model reads text, and what it was trained on
+EXPORTED = "rmjax.json"  # how an exported model reads text, and what it was trained on
 _CONFIG = "config.json"
 # What would be read with the new files and is not written anew: shards, a template and tokens that stand apart, the
 # contract of another model. And what makes a directory a run, whose configuration has the name of a model's.
 _OTHERS = (
     *("model.safetensors.index.json", "chat_template.jinja", "special_tokens_map.json", "added_tokens.json"),
-    *(CONTRACT, "contract.json", "checkpoints"),
+    *(EXPORTED, "contract.json", "checkpoints"),
 )
 _WRITTEN = (_CONFIG, "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 

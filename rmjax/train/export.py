@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from rmjax.data.contract import fingerprint
-from rmjax.models.save import CONTRACT, save
+from rmjax.models.save import EXPORTED, save
 from rmjax.train.run import Run
 
 
@@ -42,4 +42,4 @@ def export(directory: str | Path, run: Run) -> None:
             "files": run.files,
         }
         text = json.dumps(said, indent=2) + "\n"
-    save(directory, run.model, pad_token=pad_token, beside={CONTRACT: text})
+    save(directory, run.model, pad_token=pad_token, beside={EXPORTED: text})

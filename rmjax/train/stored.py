@@ -11,7 +11,7 @@ from typing import Any
 from rmjax.data.contract import TextContract, fingerprint
 from rmjax.errors import CheckpointError, DataError
 from rmjax.models.load import RewardModel
-from rmjax.models.save import CONTRACT
+from rmjax.models.save import EXPORTED
 
 RUN = "contract.json"  # beside the checkpoints of a run: what it was started from
 KEPT = ("contract", "fingerprint", "format", "files")  # what both hold
@@ -72,7 +72,7 @@ def exported(model: RewardModel) -> dict[str, Any]:
     Raises:
         CheckpointError: as `stored`, or the tokenizer or the contract is not the one that was exported.
     """
-    if model.report.directory is None or not (path := Path(model.report.directory) / CONTRACT).exists():
+    if model.report.directory is None or not (path := Path(model.report.directory) / EXPORTED).exists():
         return dict.fromkeys(KEPT) | {"files": ()}
     found = stored(path)
     now = fingerprint(found["contract"], model.tokenizer)

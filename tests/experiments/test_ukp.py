@@ -21,7 +21,7 @@ TRUNK = ModelConfig(258, 32, 64, num_layers=2, num_heads=2, num_kv_heads=1, head
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Debates with two stances of three arguments each, whose pairs have one to five votes."""
+    """Debates with two stances of three arguments each, whose pairs have two to five votes."""
     folder, rng = tmp_path_factory.mktemp("ukp"), np.random.default_rng(0)
     pairs, texts = [], []
     for debate in range(DEBATES):
