@@ -1,0 +1,1 @@
+"""What comparisons pin down, and what they can never say."""

@@ -1,0 +1,1 @@
+"""Judgements as data: simulated, pooled, and fitted exactly."""
