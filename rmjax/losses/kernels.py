@@ -27,30 +27,70 @@ from rmjax.arrays import Array, at_least_float32
 
 
 @jax.custom_jvp
-def _sigmoid(x: jax.Array) -> jax.Array:
+def sigmoid(x: jax.Array) -> jax.Array:
     """σ(x), with full relative precision in both tails."""
     z = jnp.exp(-jnp.abs(x))
     return jnp.where(x >= 0, 1, z) / (1 + z)
 
 
-@_sigmoid.defjvp
+@sigmoid.defjvp
 def _sigmoid_jvp(primals, tangents):
     (x,), (tangent,) = primals, tangents
-    value = _sigmoid(x)
-    # 1 - value cancels for large x; _sigmoid(-x) does not.
-    return value, value * _sigmoid(-x) * tangent
+    value = sigmoid(x)
+    # 1 - value cancels for large x; sigmoid(-x) does not.
+    return value, value * sigmoid(-x) * tangent
 
 
 @jax.custom_jvp
-def _softplus(x: jax.Array) -> jax.Array:
+def softplus(x: jax.Array) -> jax.Array:
     """log(1 + eˣ), finite for every finite x."""
     return jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
 
 
-@_softplus.defjvp
+@softplus.defjvp
 def _softplus_jvp(primals, tangents):
     (x,), (tangent,) = primals, tangents
-    return _softplus(x), _sigmoid(x) * tangent
+    return softplus(x), sigmoid(x) * tangent
+
+
+@jax.custom_jvp
+def _shares(d: jax.Array) -> jax.Array:
+    """eᵈ / (1 + Σ eᵈ) along the last axis: the chances of the alternatives to a choice whose own exponent is 0."""
+    top = jnp.maximum(d.max(axis=-1, keepdims=True), 0)
+    z = jnp.exp(d - top)
+    return z / (jnp.exp(-top) + z.sum(axis=-1, keepdims=True))
+
+
+@_shares.defjvp
+def _shares_jvp(primals, tangents):
+    (d,), (t,) = primals, tangents
+    p = _shares(d)
+    # p (t - Σ p t) cancels where one alternative has all the chance; differences of tangents do not.
+    apart = (p[..., None, :] * (t[..., :, None] - t[..., None, :])).sum(axis=-1)
+    return p, p * (_shares_of_none(d) * t + apart)
+
+
+def _shares_of_none(d: jax.Array) -> jax.Array:
+    """1 / (1 + Σ eᵈ), with the last axis kept."""
+    top = jnp.maximum(d.max(axis=-1, keepdims=True), 0)
+    return jnp.exp(-top) / (jnp.exp(-top) + jnp.exp(d - top).sum(axis=-1, keepdims=True))
+
+
+@jax.custom_jvp
+def log1p_sum_exp(d: jax.Array) -> jax.Array:
+    """log(1 + Σ eᵈ) along the last axis: the loss of a choice whose alternatives lead it by d. -∞ is no alternative.
+
+    With one alternative it is softplus. Value, gradient and curvature have full relative precision.
+    """
+    top = jnp.maximum(d.max(axis=-1), 0)
+    rest = jnp.exp(d - top[..., None]).sum(axis=-1)
+    return jnp.where(top > 0, top + jnp.log(jnp.exp(-top) + rest), jnp.log1p(rest))
+
+
+@log1p_sum_exp.defjvp
+def _log1p_sum_exp_jvp(primals, tangents):
+    (d,), (t,) = primals, tangents
+    return log1p_sum_exp(d), (_shares(d) * t).sum(axis=-1)
 
 
 def times_votes(votes: jax.Array, loss: jax.Array) -> jax.Array:
@@ -78,7 +118,7 @@ def probability(margin: Float[Array, "*b"]) -> Float[jax.Array, "*b"]:
     Reference:
         Bradley and Terry, Rank analysis of incomplete block designs, Biometrika 1952.
     """
-    return _sigmoid(at_least_float32(margin))
+    return sigmoid(at_least_float32(margin))
 
 
 def bradley_terry(margin: Float[Array, "*b"]) -> Float[jax.Array, "*b"]:
@@ -103,7 +143,7 @@ def bradley_terry(margin: Float[Array, "*b"]) -> Float[jax.Array, "*b"]:
     Reference:
         Bradley and Terry, Biometrika 1952; as a loss of reward models, Ouyang et al. 2022, equation 1.
     """
-    return _softplus(-at_least_float32(margin))
+    return softplus(-at_least_float32(margin))
 
 
 def soft_label(margin: Float[Array, "*b"], target: Float[Array, "*b"]) -> Float[jax.Array, "*b"]:
@@ -154,4 +194,4 @@ def curvature(margin: Float[Array, "*b"]) -> Float[jax.Array, "*b"]:
         Ford, Solution of a ranking problem from binary comparisons, 1957.
     """
     margin = at_least_float32(margin)
-    return _sigmoid(margin) * _sigmoid(-margin)
+    return sigmoid(margin) * sigmoid(-margin)

@@ -9,7 +9,8 @@ from jaxtyping import Float
 from rmjax.arrays import Array, at_least_float32
 from rmjax.comparisons import Comparisons, Ties, check_ties
 from rmjax.errors import DataError
-from rmjax.losses.kernels import bradley_terry, times_votes
+from rmjax.losses.kernels import times_votes
+from rmjax.losses.links import WITH_TIES, LinkName, Parameters, check_link, vote_loss
 
 
 def margins(scores: Float[Array, " N"], comparisons: Comparisons) -> Float[jax.Array, " E"]:
@@ -50,42 +51,70 @@ def margins(scores: Float[Array, " N"], comparisons: Comparisons) -> Float[jax.A
 
 
 def negative_log_likelihood(
-    scores: Float[Array, " N"], comparisons: Comparisons, *, ties: Ties | None = None
+    scores: Float[Array, " N"],
+    comparisons: Comparisons,
+    *,
+    link: LinkName = "bradley_terry",
+    parameters: Parameters | None = None,
+    ties: Ties | None = None,
 ) -> tuple[Float[jax.Array, ""], Float[jax.Array, ""]]:
-    r"""Bradley-Terry negative log-likelihood of all votes, as (sum, count).
+    r"""Negative log-likelihood of all votes under a link, as (sum, count).
 
-    $$\sum_e w_e\,[a_e\,\ell(\Delta_e) + b_e\,\ell(-\Delta_e)], \qquad \sum_e w_e\,(a_e + b_e)$$
+    $$\sum_e w_e\,[a_e\,\ell_{first}(\Delta_e) + b_e\,\ell_{second}(\Delta_e) + t_e\,\ell_{tie}(\Delta_e)], \qquad
+      \sum_e w_e\,(a_e + b_e + t_e)$$
 
-    with $a_e$, $b_e$ the votes for the first and for the second answer. `ties="half"` counts a tie as half a vote
-    for either side; `ties="drop"` leaves ties out of both numbers.
+    with $a_e$, $b_e$, $t_e$ the votes for the first answer, for the second, and for a tie. Links without a probability
+    for a tie are "bradley_terry", "label_smoothed" (parameter `rate`), "noise_corrected" (`flip_rate`), "lapse"
+    (`rate`), "target_margin" (the margins of the comparisons; that of a pair is what the first should lead by, negative
+    where the second should) and "thurstone". Under them `ties="half"` counts a tie as half a vote for either side,
+    `ties="drop"` leaves ties out of both numbers. "rao_kupper" (`log_threshold`) and "davidson" (`log_tie`) count a tie
+    as the datum that it is. Under every link `position` adds that effect to the margin of the answer that was shown
+    first.
 
     Guarantees: m votes on one pair give m times the cross-entropy of their share; weight 0 is deletion, and so is no
-    vote that counts, in value and gradient, also when the deleted score is infinite or not a number; any split of the
-    comparisons into parts gives the same sum and count.
+    vote that counts, in value and gradient, also when the deleted score, margin or order is infinite or not a number;
+    any split of the comparisons into parts gives the same sum and count.
 
     Args:
-        scores: one score per response, in logits up to one constant per prompt.
+        scores: one score per response, in the unit of the link, up to one constant per prompt.
         comparisons: the judged pairs with their votes; every response is scored once however often it is judged.
-        ties: what this link, which has no ties, does with them.
+        link: what a margin says about votes.
+        parameters: of the link, by name; a pytree, so that they can be learned.
+        ties: what a link that has no ties does with them.
 
     Returns:
         Sum in nats and count in weighted votes, both at least float32. The mean is their quotient.
 
     Raises:
-        DataError: there is not one score per response, or votes contain ties and `ties` is unset. Only concrete arrays
-            can be looked at; under a transformation unset ties are dropped, so call `check_ties` where the data enter.
+        DataError: there is not one score per response; the link or its parameters are not understood; comparisons lack
+            the margins or orders that are asked for; `ties` is given under a link that has ties; or votes contain ties
+            under one that has none and `ties` is unset. Only concrete arrays can be looked at; under a transformation
+            unset ties are dropped, so call `check_ties` where the data enter.
 
     Example:
         >>> from rmjax import Comparisons
-        >>> votes = Comparisons.from_votes([0], [1], wins_first=[2.0], wins_second=[1.0], prompt=[0, 0])
-        >>> total, count = negative_log_likelihood(jnp.array([1.0, 0.0]), votes)
+        >>> votes = Comparisons.from_votes([0], [1], [2.0], [1.0], prompt=[0, 0], ties=[1.0])
+        >>> scores = jnp.array([1.0, 0.0])
+        >>> total, count = negative_log_likelihood(scores, votes, ties="drop")
         >>> print(f"{total / count:.4f} nats per vote, {count:.0f} votes")
         0.6466 nats per vote, 3 votes
+        >>> total, count = negative_log_likelihood(scores, votes, link="davidson", parameters={"log_tie": 0.0})
+        >>> print(f"{total / count:.4f} nats per vote, {count:.0f} votes")
+        1.0553 nats per vote, 4 votes
 
     Reference:
         Hunter, MM algorithms for generalized Bradley-Terry models, Annals of Statistics 2004, section 1.
     """
-    check_ties(comparisons, ties)
+    row = check_link(link, parameters)
+    given = {} if parameters is None else parameters
+    if link not in WITH_TIES:
+        check_ties(comparisons, ties)
+    elif ties is not None:
+        raise DataError(
+            "this link has a probability for a tie",
+            {"link": link, "ties": ties},
+            "Leave `ties` unset: every tie counts as the datum that it is.",
+        )
     margin = margins(scores, comparisons)
     dtype = margin.dtype
     a, b, tied, weight = (
@@ -94,7 +123,25 @@ def negative_log_likelihood(
     )
     if ties == "half":
         a, b = a + tied / 2, b + tied / 2
-    a, b = times_votes(weight, a), times_votes(weight, b)
-    margin = jnp.where(a + b == 0, 0, margin)  # before the loss: behind it, the gradient of what is not a number leaks
-    loss = times_votes(a, bradley_terry(margin)) + times_votes(b, bradley_terry(-margin))
-    return loss.sum(), (a + b).sum()
+    votes = tuple(times_votes(weight, x) for x in ((a, b, tied) if link in WITH_TIES else (a, b)))
+    counted = sum(votes, start=jnp.zeros_like(margin))
+    # Before the loss: behind it, the gradient of what is not a number leaks.
+    margin = jnp.where(counted == 0, 0, margin)
+    if link == "target_margin":
+        margin = margin - _column(comparisons, "target_margin", counted, "the margin that the first should lead by")
+    if "position" in given:
+        shown = _column(comparisons, "order", counted, "which answer was shown first")
+        margin = margin + jnp.asarray(given["position"], dtype) * shown
+    return vote_loss(row, margin, given, votes).sum(), counted.sum()
+
+
+def _column(comparisons: Comparisons, name: str, counted: jax.Array, what: str) -> jax.Array:
+    """An optional column of the comparisons, 0 where no vote counts."""
+    column = getattr(comparisons, name)
+    if column is None:
+        raise DataError(
+            f"the comparisons do not say {what}",
+            {name: None},
+            f"Give `{name}` where the comparisons are built.",
+        )
+    return jnp.where(counted == 0, 0, jnp.asarray(column, counted.dtype))
