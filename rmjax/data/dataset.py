@@ -190,8 +190,8 @@ def subset(data: PreferenceData, keep: np.ndarray) -> PreferenceData:
     votes = data.votes
     if votes is not None:
         of_kept = keep[votes.item]
-        new_item = np.cumsum(keep) - 1
-        votes = Votes(new_item[votes.item[of_kept]].astype(np.int32), votes.annotator[of_kept], votes.value[of_kept])
+        new_item = (np.cumsum(keep) - 1).astype(np.int32)
+        votes = dataclasses.replace(votes.take(of_kept), item=new_item[votes.item[of_kept]])
     return dataclasses.replace(
         data,
         prompts=tuple(data.prompts[p] for p in prompts),

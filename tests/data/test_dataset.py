@@ -45,7 +45,7 @@ def datasets(draw):
         abstentions=rng.integers(0, 2, edges).astype(np.float32),
         gold=rng.integers(-1, 2, edges).astype(np.int8),
         gold_ties=rng.integers(0, 2, edges) > 0,
-        votes=Votes.build(rng.integers(0, edges, 9), rng.integers(0, 5, 9), rng.integers(0, 4, 9)),
+        votes=Votes.build(rng.integers(0, edges, 9), *rng.integers(0, 4, (2, 9)), *rng.integers(0, 3, (2, 9))),
         columns={"length": rng.normal(size=edges)},
         dropped={"identical answers": (99,)},
     )
@@ -64,7 +64,10 @@ def told(data):
                 for i in (c.first[e], c.second[e])
             ),
             *(float(values[e]) for values in per_edge),
-            [(int(votes.annotator[v]), int(votes.value[v])) for v in np.flatnonzero(votes.item == e)],
+            [
+                tuple(int(x[v]) for x in (votes.annotator, votes.value, votes.group, votes.instructions))
+                for v in np.flatnonzero(votes.item == e)
+            ],
         )
         for e in range(data.num_comparisons)
     ]
