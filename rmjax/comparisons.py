@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import jax
@@ -202,9 +203,14 @@ class Comparisons:
         """
         items, mask = np.asarray(rankings.items), np.asarray(rankings.mask, bool)
         better, worse = np.triu_indices(items.shape[1], k=1)
-        row, pair = np.nonzero(mask[:, better] & mask[:, worse])
+        stages = items.shape[1] if rankings.stages is None else np.asarray(rankings.stages)[:, None]
+        row, pair = np.nonzero(mask[:, better] & mask[:, worse] & (better < stages))
         return cls.from_pairs(
-            items[row, better[pair]], items[row, worse[pair]], np.asarray(rankings.prompt), cluster=row
+            items[row, better[pair]],
+            items[row, worse[pair]],
+            np.asarray(rankings.prompt),
+            cluster=row,
+            weight=np.asarray(rankings.weights)[row],
         )
 
     def counted(self, ties: Ties | None = None) -> np.ndarray:
@@ -311,25 +317,55 @@ class Rankings:
     items: Array  # [R, K] int32, responses from best to worst; 0 where masked
     mask: Array  # [R, K] bool
     prompt: Array  # [N] int32, the prompt of every response
+    stages: Array | None = None  # [R] int32, choices that were observed, from the top; all, if unset
+    weight: Array | None = None  # [R] float32, how often the order was given; once, if unset
+
+    @property
+    def weights(self) -> Array:
+        """How often every order was given, [R]."""
+        return np.ones(self.items.shape[0], np.float32) if self.weight is None else self.weight
 
     @classmethod
-    def from_lists(cls, rankings: list[list[int]], prompt: ArrayLike) -> Rankings:
+    def from_lists(
+        cls,
+        rankings: Sequence[Sequence[int]],
+        prompt: ArrayLike,
+        *,
+        behind: Sequence[Sequence[int]] | None = None,
+        weight: ArrayLike | None = None,
+    ) -> Rankings:
         """Rankings from lists of response indices.
 
         Args:
-            rankings: one list per ranking, best first, of any lengths.
+            rankings: one list per ranking, best first, of any lengths. A response that is in none of its lists was not
+                shown: the order is partial.
             prompt: the prompt of every response, [N].
+            behind: for top-k orders, one list per ranking of the responses that were shown and not chosen.
+            weight: how often every order was given, [R]; once, if unset.
 
         Returns:
             The masked arrays.
 
         Raises:
-            DataError: a response stands twice in one ranking, or an index is no whole number.
+            DataError: names the ranking in which a response stands twice, is out of range, or answers another prompt;
+                an index is no whole number; a weight is negative or not finite.
 
         Example:
             >>> Rankings.from_lists([[1, 0]], prompt=[0, 0]).items
             array([[1, 0]], dtype=int32)
+            >>> Rankings.from_lists([[1]], prompt=[0, 0, 0], behind=[[0, 2]]).stages
+            array([1], dtype=int32)
         """
+        prompt = whole_numbers("prompt", prompt)
+        top = [len(ranking) for ranking in rankings]
+        if behind is not None:
+            if len(behind) != len(rankings):
+                raise DataError(
+                    "there is one list of responses behind for every ranking",
+                    {"rankings": len(rankings), "lists": len(behind)},
+                    "Give an empty list where all were ranked.",
+                )
+            rankings = [[*ranking, *rest] for ranking, rest in zip(rankings, behind)]
         for row, ranking in enumerate(rankings):
             if len(set(ranking)) < len(ranking):
                 raise DataError(
@@ -343,7 +379,43 @@ class Rankings:
         for row, ranking in enumerate(rankings):
             items[row, : len(ranking)] = whole_numbers("ranking", ranking)
             mask[row, : len(ranking)] = True
-        return cls(items, mask, whole_numbers("prompt", prompt))
+        built = cls(
+            items,
+            mask,
+            prompt,
+            None if behind is None else np.array(top, np.int32),
+            None if weight is None else np.asarray(weight, np.float32),
+        )
+        _check_rankings(built)
+        return built
+
+
+def _check_rankings(r: Rankings) -> None:
+    """Check values where they enter; name the first ranking that is wrong."""
+    outside = r.mask & ((r.items < 0) | (r.items >= len(r.prompt)))
+    if outside.any():
+        row, place = np.argwhere(outside)[0]
+        raise DataError(
+            "a response index is out of range",
+            {"ranking": int(row), "item": int(r.items[row, place])},
+            f"Indices run from 0 to {len(r.prompt) - 1}.",
+        )
+    prompts = np.where(r.mask, r.prompt[r.items] if len(r.prompt) else 0, r.prompt[r.items[:, :1]])
+    if (prompts != prompts[:, :1]).any():
+        row = int(np.flatnonzero((prompts != prompts[:, :1]).any(axis=1))[0])
+        raise DataError(
+            "a ranking holds answers to two prompts",
+            {"ranking": row, "items": r.items[row][r.mask[row]].tolist()},
+            "Rank answers to the same prompt: each prompt has a constant of its own that no ranking can see.",
+        )
+    if r.weight is not None:
+        good = r.weight.shape == r.items.shape[:1] and np.isfinite(r.weight).all() and (r.weight >= 0).all()
+        if not good:
+            raise DataError(
+                "there is one weight per ranking, finite and not negative",
+                {"rankings": len(r.items), "weights": r.weight.shape},
+                "Give how often every order was given.",
+            )
 
 
 def check_ties(comparisons: Comparisons, ties: Ties | None, *, rows: ArrayLike | None = None) -> None:
