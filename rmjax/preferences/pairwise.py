@@ -1,0 +1,117 @@
+"""The likelihood of votes on pairs as a function to minimise: value, gradient and curvature in float64.
+
+It is the likelihood that training minimises: the losses of `rmjax.losses`, differentiated by their closed forms.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import sparse
+
+from rmjax.losses.links import LINKS, vote_loss
+from rmjax.preferences.rows import Rows
+
+# Rows are padded to a power of two, so that a few shapes are compiled.
+_SMALLEST = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class PairTerms:
+    """Votes on pairs of `items` items under a link; the unknowns are their scores, then the parameters of the link."""
+
+    rows: Rows  # items numbered from 0 to items - 1
+    items: int
+    link: str
+    position: bool
+    ridge: float = 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameters that are unknown besides the scores."""
+        own = LINKS[self.link].parameter
+        return (() if own is None else (own,)) + (("position",) if self.position else ())
+
+    def value(self, x: np.ndarray) -> float:
+        """Nats at the unknowns [items + parameters], with the penalty."""
+        loss, _, _ = self.terms(x, curved=False)
+        return float(loss.sum()) + self.ridge / 2 * float(x[: self.items] @ x[: self.items])
+
+    def derivatives(self, x: np.ndarray) -> tuple[float, np.ndarray, sparse.csr_array]:
+        """Value, gradient and Hessian."""
+        loss, slope, bend = self.terms(x)
+        value = float(loss.sum()) + self.ridge / 2 * float(x[: self.items] @ x[: self.items])
+        gradient = self.gather(slope)
+        gradient[: self.items] += self.ridge * x[: self.items]
+        return value, gradient, self.hessian(bend)
+
+    def terms(self, x: np.ndarray, *, curved: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Loss [E], its gradient [E, U] and Hessian [E, U, U] by margin and parameters, row by row."""
+        scores, parameters = x[: self.items], x[self.items :]
+        margin = scores[self.rows.first] - scores[self.rows.second]
+        return row_terms(margin, parameters, self.rows, self.link, self.position, curved=curved)
+
+    def gather(self, slope: np.ndarray) -> np.ndarray:
+        """Gradient by the unknowns from the gradients of the rows."""
+        of_margin = slope[:, 0]
+        up = np.bincount(self.rows.first, of_margin, minlength=self.items)
+        down = np.bincount(self.rows.second, of_margin, minlength=self.items)
+        return np.concatenate([up - down, slope[:, 1:].sum(axis=0)])
+
+    def hessian(self, bend: np.ndarray) -> sparse.csr_array:
+        """The weighted Laplacian of the graph, bordered by the parameters."""
+        i, j, n = self.rows.first, self.rows.second, self.items
+        c = bend[:, 0, 0]
+        row, column, value = [i, j, i, j], [i, j, j, i], [c, c, -c, -c]
+        for k in range(len(self.names)):
+            side = bend[:, 0, k + 1]
+            border = np.bincount(i, side, minlength=n) - np.bincount(j, side, minlength=n)
+            at = np.arange(n)
+            row += [at, np.full(n, n + k)]
+            column += [np.full(n, n + k), at]
+            value += [border, border]
+            for m in range(len(self.names)):
+                row.append(np.array([n + k]))
+                column.append(np.array([n + m]))
+                value.append(np.array([bend[:, k + 1, m + 1].sum()]))
+        if self.ridge:
+            at = np.arange(n)
+            row, column, value = [*row, at], [*column, at], [*value, np.full(n, self.ridge)]
+        size = n + len(self.names)
+        places = (np.concatenate(row), np.concatenate(column))
+        return sparse.coo_array((np.concatenate(value), places), shape=(size, size)).tocsr()
+
+
+def row_terms(
+    margin: np.ndarray, parameters: np.ndarray, rows: Rows, link: str, position: bool, *, curved: bool = True
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Loss, gradient and Hessian of every row by its margin and the parameters."""
+    size, padded = len(margin), max(_SMALLEST, 1 << max(len(margin) - 1, 0).bit_length())
+
+    def pad(x: np.ndarray) -> np.ndarray:
+        return np.pad(np.asarray(x, np.float64), [(0, padded - size)] + [(0, 0)] * (x.ndim - 1))
+
+    with jax.enable_x64(True):
+        told = _row_terms(
+            pad(margin), jnp.asarray(parameters), pad(rows.votes), pad(rows.order), link, position, curved
+        )
+        return tuple(np.asarray(x)[:size] for x in told)
+
+
+@functools.partial(jax.jit, static_argnums=(4, 5, 6))
+def _row_terms(margin, parameters, votes, order, link, position, curved):
+    row = LINKS[link]
+
+    def loss(x, votes, order):
+        shown = x[0] + x[-1] * order if position else x[0]
+        own = {} if row.parameter is None else {row.parameter: x[1]}
+        return vote_loss(row, shown, own, tuple(votes))
+
+    x = jnp.concatenate([margin[:, None], jnp.broadcast_to(parameters, (len(margin), len(parameters)))], axis=1)
+    value, slope = jax.vmap(jax.value_and_grad(loss))(x, votes, order)
+    bend = jax.vmap(jax.hessian(loss))(x, votes, order) if curved else jnp.zeros((len(margin), 0, 0))
+    return value, slope, bend
