@@ -6,7 +6,6 @@ import dataclasses
 from typing import Literal, get_args
 
 import numpy as np
-from scipy import sparse
 
 from rmjax.checks import one_of
 from rmjax.comparisons import Comparisons, Rankings, Ties
@@ -115,7 +114,7 @@ def fit(
 
 def _maximise(terms: PairTerms | RankingTerms, start: np.ndarray, gauge: Gauge, bias_reduction: bool) -> Optimum:
     if not len(gauge.block):
-        return Optimum(start, 0.0, np.zeros(len(start)), sparse.csr_array((len(start), len(start))), 0)
+        return Optimum(start, 0.0, np.zeros(len(start)), np.zeros((len(start), len(start))), 0)
     if terms.names:
         _check_pinned(terms, start, gauge)
     if bias_reduction and isinstance(terms, PairTerms):
@@ -151,9 +150,14 @@ def _check_pinned(terms: PairTerms | RankingTerms, start: np.ndarray, gauge: Gau
     """Refuse parameters that a change of the scores imitates: what is left of their information is nothing."""
     _, _, hessian = terms.derivatives(start)
     n = terms.items
-    scores, border = hessian[:n, :n], hessian[:n, n:].toarray()
-    own = hessian[n:, n:].toarray()
-    left = own - border.T @ gauge.solver(scores.tocsr())(border)
+    if not isinstance(hessian, np.ndarray):
+        hessian = hessian.tocsc()
+    border, own = (
+        np.asarray(part if isinstance(part, np.ndarray) else part.toarray())
+        for part in (hessian[:n, n:], hessian[n:, n:])
+    )
+    scores = hessian[:n, :n]
+    left = own - border.T @ gauge.solver(scores if isinstance(scores, np.ndarray) else scores.tocsr())(border)
     lost = np.diagonal(left) <= 1e-9 * np.diagonal(own)
     if lost.any():
         names = [name for name, gone in zip(terms.names, lost) if gone]

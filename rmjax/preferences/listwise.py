@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from scipy import sparse
 
 from rmjax.comparisons import Rankings
+from rmjax.preferences.newton import Matrix, assemble
 
 _BLOCK = 1 << 22  # numbers of a block of rankings x stages x alternatives
 
@@ -32,10 +32,11 @@ class RankingTerms:
         """Nats at the scores, with the penalty."""
         return self.derivatives(x)[0]
 
-    def derivatives(self, x: np.ndarray) -> tuple[float, np.ndarray, sparse.csr_array]:
+    def derivatives(self, x: np.ndarray) -> tuple[float, np.ndarray, Matrix]:
         """Value, gradient and Hessian: the sum over choices of the covariance of the choice."""
         value, gradient = self.ridge / 2 * float(x @ x), self.ridge * x
-        hessian = sparse.csr_array((self.items, self.items)) + self.ridge * sparse.eye_array(self.items, format="csr")
+        at = np.arange(self.items)
+        hessian = assemble(at, at, np.full(self.items, self.ridge), self.items)
         for block, order in self._blocks():
             loss, chance = self.chances(x, block)
             pull = self.pulls(chance, block)
@@ -47,9 +48,8 @@ class RankingTerms:
             bend[:, np.arange(order.shape[1]), np.arange(order.shape[1])] += diagonal
             bend *= weight[:, None, None]
             row, column = np.broadcast_arrays(order[:, :, None], order[:, None, :])
-            places = (row.ravel(), column.ravel())
-            hessian = hessian + sparse.coo_array((bend.ravel(), places), shape=hessian.shape).tocsr()
-        return value, gradient, hessian.tocsr()
+            hessian = hessian + assemble(row.ravel(), column.ravel(), bend.ravel(), self.items)
+        return value, gradient, hessian
 
     def chances(self, x: np.ndarray, block: slice) -> tuple[np.ndarray, np.ndarray]:
         """Loss of every choice [R, K], and chances of all that were left [R, K choices, K]; 0 where no choice is."""
@@ -111,4 +111,5 @@ def ranking_terms(rankings: Rankings, block: np.ndarray, number: np.ndarray, rid
         empty = np.zeros((0, items.shape[1]))
         return RankingTerms(empty.astype(int), empty > 0, empty > 0, np.zeros(0), 0, ridge)
     fitted = int(number.max(initial=-1)) + 1
-    return RankingTerms(*map(np.concatenate, (orders, shown, chosen, weight)), fitted, ridge)
+    order, there, made, often = map(np.concatenate, (orders, shown, chosen, weight))
+    return RankingTerms(order, there, made, often, fitted, ridge)

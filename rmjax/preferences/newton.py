@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from scipy import linalg, sparse
@@ -12,10 +12,16 @@ from scipy.sparse import linalg as sparse_linalg
 
 from rmjax.errors import RMJaxError
 
-# Up to here a Hessian is factorised; beyond, it stays sparse and is solved by conjugate gradients.
+# Up to here a Hessian is a full matrix; beyond, it stays sparse and is solved by conjugate gradients.
 DENSE = 3000
+# Up to here a factorisation is the faster way; beyond, so many steps of conjugate gradients are tried before it.
+FACTORISED = 256
+_TRIED = 100
 _STEPS = 200
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
+
+
+Matrix: TypeAlias = np.ndarray | sparse.csr_array
 
 
 class Objective(Protocol):
@@ -25,9 +31,16 @@ class Objective(Protocol):
         """Nats."""
         ...
 
-    def derivatives(self, x: np.ndarray) -> tuple[float, np.ndarray, sparse.csr_array]:
+    def derivatives(self, x: np.ndarray) -> tuple[float, np.ndarray, Matrix]:
         """Nats, gradient and Hessian."""
         ...
+
+
+def assemble(row: np.ndarray, column: np.ndarray, value: np.ndarray, size: int) -> Matrix:
+    """A matrix from entries, of which those at one place are added up."""
+    if size > DENSE:
+        return sparse.coo_array((value, (row, column)), shape=(size, size)).tocsr()
+    return np.bincount(row * size + column, value, minlength=size * size).reshape(size, size)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,28 +60,46 @@ class Gauge:
         out[:n] -= ((member @ x[:n]).T / count).T[self.block]
         return out
 
-    def solver(self, hessian: sparse.csr_array) -> Callable[[np.ndarray], np.ndarray]:
-        """The pseudo-inverse of the Hessian on the complement of the constants, as a function."""
-        size, n = hessian.shape[0], len(self.block)
-        if size <= DENSE:
-            full = hessian.toarray()
-            if self.free:
-                # A rank-one term per block, of the size of the Hessian itself, makes the constants no null space.
-                count = np.bincount(self.block)
-                scale = np.bincount(self.block, full.diagonal()[:n])[self.block] / count[self.block] ** 2
-                full[:n, :n] += np.where(self.block[:, None] == self.block, scale[:, None], 0)
-            factor = linalg.cho_factor(full)
-            return lambda b: self.project(linalg.cho_solve(factor, self.project(b)))
-        weight = hessian.diagonal()
-        precondition = sparse_linalg.LinearOperator(hessian.shape, matvec=lambda b: self.project(b / weight))
+    def solver(self, hessian: Matrix) -> Callable[[np.ndarray], np.ndarray]:
+        """The pseudo-inverse of the Hessian on the complement of the constants, as a function of vectors or columns."""
+        factor = None
 
         def solve(b: np.ndarray) -> np.ndarray:
-            if b.ndim == 2:
-                return np.stack([solve(column) for column in b.T], axis=1)
-            found, _ = sparse_linalg.cg(hessian, self.project(b), rtol=1e-12, maxiter=20 * size, M=precondition)
-            return self.project(found)
+            nonlocal factor
+            b = self.project(b)
+            if factor is None and (b.ndim == 1 and hessian.shape[0] > FACTORISED):
+                found = self._by_gradients(hessian, b)
+                if found is not None:
+                    return self.project(found)
+            if isinstance(hessian, np.ndarray):
+                factor = self._factor(hessian) if factor is None else factor
+                return self.project(linalg.cho_solve(factor, b))
+            return np.stack([solve(column) for column in b.T], axis=1)
 
         return solve
+
+    def _by_gradients(self, hessian: Matrix, b: np.ndarray) -> np.ndarray | None:
+        """Conjugate gradients; None where a factorisation is the better way."""
+        weight = hessian.diagonal()
+        steps = _TRIED if isinstance(hessian, np.ndarray) else 20 * len(b)
+        precondition = sparse_linalg.aslinearoperator(sparse.diags_array(1 / weight))
+        found, failed = sparse_linalg.cg(hessian, b, rtol=1e-13, maxiter=steps, M=precondition)
+        if failed and not isinstance(hessian, np.ndarray):
+            raise RMJaxError(
+                "conjugate gradients did not converge",
+                {"unknowns": len(b), "steps": steps},
+                "The graph of comparisons is nearly cut in two; give a ridge, or fit its parts.",
+            )
+        return None if failed else found
+
+    def _factor(self, hessian: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Cholesky factor; a rank-one term per block, of the size of the Hessian, makes the constants no null space."""
+        full, n = hessian.copy(), len(self.block)
+        if self.free:
+            count = np.bincount(self.block)
+            scale = np.bincount(self.block, full.diagonal()[:n])[self.block] / count[self.block] ** 2
+            full[:n, :n] += np.where(self.block[:, None] == self.block, scale[:, None], 0)
+        return linalg.cho_factor(full)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +109,7 @@ class Optimum:
     x: np.ndarray
     value: float
     gradient: np.ndarray
-    hessian: sparse.csr_array
+    hessian: Matrix
     iterations: int
 
 

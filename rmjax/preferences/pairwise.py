@@ -11,9 +11,9 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import sparse
 
 from rmjax.losses.links import LINKS, vote_loss
+from rmjax.preferences.newton import Matrix, assemble
 from rmjax.preferences.rows import Rows
 
 # Rows are padded to a power of two, so that a few shapes are compiled.
@@ -41,7 +41,7 @@ class PairTerms:
         loss, _, _ = self.terms(x, curved=False)
         return float(loss.sum()) + self.ridge / 2 * float(x[: self.items] @ x[: self.items])
 
-    def derivatives(self, x: np.ndarray) -> tuple[float, np.ndarray, sparse.csr_array]:
+    def derivatives(self, x: np.ndarray) -> tuple[float, np.ndarray, Matrix]:
         """Value, gradient and Hessian."""
         loss, slope, bend = self.terms(x)
         value = float(loss.sum()) + self.ridge / 2 * float(x[: self.items] @ x[: self.items])
@@ -62,8 +62,13 @@ class PairTerms:
         down = np.bincount(self.rows.second, of_margin, minlength=self.items)
         return np.concatenate([up - down, slope[:, 1:].sum(axis=0)])
 
-    def hessian(self, bend: np.ndarray) -> sparse.csr_array:
+    def hessian(self, bend: np.ndarray) -> Matrix:
         """The weighted Laplacian of the graph, bordered by the parameters."""
+        row, column, value = self._entries(bend)
+        return assemble(row, column, value, self.items + len(self.names))
+
+    def _entries(self, bend: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row, column and value of what sums to the Hessian."""
         i, j, n = self.rows.first, self.rows.second, self.items
         c = bend[:, 0, 0]
         row, column, value = [i, j, i, j], [i, j, j, i], [c, c, -c, -c]
@@ -81,9 +86,7 @@ class PairTerms:
         if self.ridge:
             at = np.arange(n)
             row, column, value = [*row, at], [*column, at], [*value, np.full(n, self.ridge)]
-        size = n + len(self.names)
-        places = (np.concatenate(row), np.concatenate(column))
-        return sparse.coo_array((np.concatenate(value), places), shape=(size, size)).tocsr()
+        return np.concatenate(row), np.concatenate(column), np.concatenate(value)
 
 
 def row_terms(
