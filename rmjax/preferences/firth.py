@@ -38,18 +38,17 @@ def bias_reduced(terms: PairTerms, start: np.ndarray, gauge: Gauge) -> Optimum:
             {"items": len(start), "most": DENSE},
             "Fit with a ridge, or fewer items.",
         )
-    x, before = start, np.inf
+    x, change = start, np.inf
     for _ in range(_ROUNDS):
         _, _, bend = terms.terms(x)
         more = _leverage(terms, bend, gauge) / 2
         votes = terms.rows.votes + more[:, None]
         found = minimise(dataclasses.replace(terms, rows=dataclasses.replace(terms.rows, votes=votes)), x, gauge)
-        change = float(np.abs(found.x - x).max(initial=0))
+        before, change = change, float(np.abs(found.x - x).max(initial=0))
         x = found.x
         if change <= 1e-13 * (1 + float(np.abs(x).max(initial=0))) or before <= change <= 1e-11:
             value, _, hessian = terms.derivatives(x)
             return Optimum(x, value, found.gradient, hessian, found.iterations)
-        before = change
     raise RMJaxError(
         "the bias-reduced estimate did not settle", {"rounds": _ROUNDS, "change": change}, "Fit with a ridge instead."
     )

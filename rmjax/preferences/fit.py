@@ -71,7 +71,7 @@ def fit(
         >>> estimate = fit(games)
         >>> margin = estimate.contrast(0, 1)
         >>> print(f"{margin.value:.3f} +- {margin.standard_error:.3f} logits")
-        0.940 +- 0.905 logits
+        0.962 +- 0.919 logits
 
     Reference:
         Hunter, MM algorithms for generalized Bradley-Terry models, Annals of Statistics 2004; Firth, Bias reduction of

@@ -67,7 +67,7 @@ class Gauge:
         def solve(b: np.ndarray) -> np.ndarray:
             nonlocal factor
             b = self.project(b)
-            if factor is None and (b.ndim == 1 and hessian.shape[0] > FACTORISED):
+            if factor is None and b.ndim == 1 and len(b) > FACTORISED:
                 found = self._by_gradients(hessian, b)
                 if found is not None:
                     return self.project(found)

@@ -99,10 +99,9 @@ def row_terms(
         return np.pad(np.asarray(x, np.float64), [(0, padded - size)] + [(0, 0)] * (x.ndim - 1))
 
     with jax.enable_x64(True):
-        told = _row_terms(
-            pad(margin), jnp.asarray(parameters), pad(rows.votes), pad(rows.order), link, position, curved
-        )
-        return tuple(np.asarray(x)[:size] for x in told)
+        votes, order = pad(rows.votes), pad(rows.order)
+        loss, slope, bend = _row_terms(pad(margin), jnp.asarray(parameters), votes, order, link, position, curved)
+        return np.asarray(loss)[:size], np.asarray(slope)[:size], np.asarray(bend)[:size]
 
 
 @functools.partial(jax.jit, static_argnums=(4, 5, 6))

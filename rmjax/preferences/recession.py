@@ -37,8 +37,7 @@ def check_parameters(rows: Rows, items: int, link: str, position: bool) -> None:
         _check_ties(rows, won)
     if not tied and not position:
         return
-    both = won.all(axis=1)
-    if _bounded(rows, both, items, position):
+    if _bounded(rows, won[:, 0] & won[:, 1], items, position):
         return
     direction = _direction(rows, won, items, tied, position)
     if direction is None:
@@ -102,13 +101,13 @@ def _direction(rows: Rows, won: np.ndarray, items: int, tied: bool, position: bo
     if tied:
         for sign in (1.0, -1.0):
             block(rows.votes[:, 2] > 0, sign, 1.0)
-    gains = sparse.vstack(blocks).tocsr()
+    gains = sparse.csr_array(sparse.vstack(blocks))
     # How much the likelihood can gain, each vote by at most 1: 0 where every direction loses somewhere.
     found = optimize.linprog(
         -np.asarray(gains.sum(axis=0)).ravel(),
         A_ub=sparse.vstack([-gains, gains]),
-        b_ub=np.concatenate([np.zeros(gains.shape[0]), np.ones(gains.shape[0])]),
+        b_ub=np.repeat([0.0, 1.0], len(gains.indptr) - 1),
         bounds=(-len(edges) - 1.0, len(edges) + 1.0),
         method="highs",
     )
-    return found.x if found.status == 0 and -found.fun > 1e-7 else None
+    return np.asarray(found.x) if found.status == 0 and -float(found.fun) > 1e-7 else None

@@ -30,7 +30,7 @@ def hazard(x):
 def check(got, want, x, eps, ulp):
     """A relative bound that grows with x², which is rounded in e^(-x²/2); there is none below the normal numbers."""
     got, want = np.asarray(got, np.float64), np.asarray(want)
-    bound = ulp * eps * (1 + np.minimum(x.astype(np.float64) ** 2, 200)) * np.abs(want) + 40 * TINY  # x times a hazard that is flushed
+    bound = ulp * eps * (1 + np.minimum(x.astype(np.float64) ** 2, 200)) * np.abs(want) + 40 * TINY
     wrong = np.abs(got - want) > bound
     assert not wrong.any(), (x[wrong], got[wrong], want[wrong])
 

@@ -1,0 +1,148 @@
+"""Whether a scalar can say what the votes say, and what it costs where it cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from rmjax.comparisons import Comparisons, Ties
+from rmjax.errors import DataError
+from rmjax.identifiability.cycles import ScalarAccuracy, best_scalar_accuracy
+from rmjax.identifiability.tally import Tally
+from rmjax.identifiability.transitivity import Transitivity, transitivity
+from rmjax.preferences.projection import Projection, project_to_bradley_terry
+
+Answer = Literal["can", "not under this link", "cannot"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What the votes say of scalars as such, with the cost of one in nats and in accuracy."""
+
+    answer: Answer
+    deviance: float  # of the votes from the nearest Bradley-Terry model
+    expected_deviance: float  # its mean if that model were the truth, over drawn votes
+    p_value: float  # of a deviance as large, by the normal law of the drawn ones
+    cost_in_nats: float  # per vote, beyond what chance alone would leave; not negative
+    accuracy: ScalarAccuracy
+    transitivity: Transitivity
+    projection: Projection
+    level: float
+    replicates: int
+
+    @property
+    def cost_in_accuracy(self) -> float:
+        """How much of the votes the best scores lose against the majority of every pair, at the least."""
+        return self.accuracy.majority - self.accuracy.upper
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words, with its numbers."""
+        chance = f"{self.expected_deviance:.4g} expected under a scalar (p = {self.p_value:.2g})"
+        told = f"deviance {self.deviance:.4g}, {chance}"
+        cost = f"it costs {self.cost_in_nats:.4f} nats a vote and {self.cost_in_accuracy:.4f} of the accuracy"
+        if self.answer == "can":
+            return f"Nothing here speaks against a scalar: {told}."
+        if self.answer == "cannot":
+            broken = f"{self.transitivity.strong.lower:.2%} of {self.transitivity.triples} triples"
+            return (
+                f"A scalar cannot say this, whatever its link: at least {broken} break strong transitivity; "
+                f"{told}; {cost}."
+            )
+        return f"Bradley-Terry cannot say this, although another link might: {told}; {cost}."
+
+
+def scalar_verdict(
+    comparisons: Comparisons,
+    *,
+    ties: Ties | None = None,
+    level: float = 0.95,
+    replicates: int = 40,
+    seed: int = 0,
+) -> Verdict:
+    r"""Say whether one score per item can have produced the votes.
+
+    "cannot": some triples break strong stochastic transitivity wherever within their intervals the true shares lie, and
+    every scalar under every increasing link obeys it. "not under this link": the deviance from the nearest
+    Bradley-Terry model is larger than votes drawn from that model leave, by a one-sided test. "can": neither.
+
+    The deviance has no known law where pairs have few votes, so votes are drawn from the nearest model, projected anew,
+    and the observed deviance is set against the mean and the deviation of theirs.
+
+    Guarantees: weight 0 is deletion; renaming items and turning sides change the sums by their rounding alone; shares
+    of a scalar are never called otherwise by more than the level allows.
+
+    Args:
+        comparisons: the judged pairs; whole votes, since their number is what is drawn.
+        ties: "half" counts a tie as half a vote for either side, "drop" leaves it out.
+        level: of all intervals, and one minus the size of the test.
+        replicates: how often votes are drawn; each costs a fit.
+        seed: of the draws.
+
+    Returns:
+        The verdict with everything that it rests on.
+
+    Raises:
+        DataError: as `tally`; a level outside (0, 1); fewer than 2 replicates.
+
+    Example:
+        >>> circle = Comparisons.from_votes([0, 1, 2], [1, 2, 0], [80] * 3, [20] * 3, prompt=[0, 0, 0])
+        >>> found = scalar_verdict(circle)
+        >>> found.answer, round(found.accuracy.upper, 3), round(found.cost_in_accuracy, 3)
+        ('cannot', 0.6, 0.2)
+
+    Reference:
+        Zermelo's model as an exponential family: Csiszár 1975; the parametric bootstrap: Efron and Tibshirani, An
+        Introduction to the Bootstrap, 1993.
+    """
+    if not 0 < level < 1 or replicates < 2:
+        raise DataError(
+            "a level lies between 0 and 1, and a spread needs two draws",
+            {"level": level, "replicates": replicates},
+            "Choose a level such as 0.95 and 2 or more replicates.",
+        )
+    nearest = project_to_bradley_terry(comparisons, ties=ties)
+    triples = transitivity(comparisons, ties=ties, level=level)
+    drawn = _drawn_deviances(nearest, replicates, np.random.default_rng(seed))
+    mean, spread = float(drawn.mean()), float(drawn.std(ddof=1))
+    excess = nearest.deviance - mean
+    if spread > 0:
+        p_value = float(special.ndtr(-excess / spread))
+    else:
+        p_value = 1.0 if excess <= 1e-9 * (1 + mean) else 0.0
+    if triples.triples and triples.strong.lower > 0:
+        answer: Answer = "cannot"
+    else:
+        answer = "not under this link" if p_value < 1 - level else "can"
+    votes = float(nearest.pairs.votes.sum())
+    return Verdict(
+        answer=answer,
+        deviance=nearest.deviance,
+        expected_deviance=mean,
+        p_value=p_value,
+        cost_in_nats=max(0.0, excess / 2 / votes),
+        accuracy=best_scalar_accuracy(comparisons, ties=ties),
+        transitivity=triples,
+        projection=nearest,
+        level=level,
+        replicates=replicates,
+    )
+
+
+def _drawn_deviances(nearest: Projection, replicates: int, rng: np.random.Generator) -> np.ndarray:
+    """Deviances of votes that were drawn from the nearest model, each from its own projection."""
+    pairs = nearest.pairs
+    votes = np.rint(pairs.votes).astype(np.int64)
+    prompt = np.where(nearest.identification.prompt < 0, -1, 0)
+    out = np.empty(replicates)
+    for k in range(replicates):
+        wins = rng.binomial(votes, nearest.probability)
+        out[k] = project_to_bradley_terry(_as_comparisons(pairs, wins, votes - wins, prompt)).deviance
+    return out
+
+
+def _as_comparisons(pairs: Tally, wins: np.ndarray, losses: np.ndarray, prompt: np.ndarray) -> Comparisons:
+    return Comparisons.from_votes(pairs.first, pairs.second, wins, losses, prompt)
