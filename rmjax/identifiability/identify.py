@@ -194,20 +194,20 @@ class Identification:
             return f"Compare one of {_names(ours)} with one of {_names(theirs)}, until both have won."
         return f"Compare {first} with {second}, until both have won."
 
-    def refuse(self, first: int, second: int, *, allow: tuple[Status, ...] = ("identified",)) -> None:
+    def refuse(self, first: int, second: int, *, connected: bool = False) -> None:
         """Raise where the difference of two scores is no number.
 
         Args:
             first: index of an item.
             second: index of another.
-            allow: what passes.
+            connected: let pass what comparisons connect, as a penalty makes those differences finite.
 
         Raises:
             IdentifiabilityError: the difference has another status; with the cut and what would repair it.
             DataError: an index is none of an item that is there.
         """
         status = self.status(first, second)
-        if status in allow:
+        if status == "identified" or (connected and self.components[first] == self.components[second]):
             return
         cut = self.cut_between(first, second)
         numbers: dict[str, object] = {"first": first, "second": second, "status": status}

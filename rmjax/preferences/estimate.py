@@ -188,8 +188,7 @@ class Fit:
         return float(np.sqrt(self._variance(direction, errors)[0, 0]))
 
     def _refuse(self, first: int, second: int) -> None:
-        allowed = ("identified", "infinite") if self.penalised else ("identified",)
-        self.identification.refuse(first, second, allow=allowed)
+        self.identification.refuse(first, second, connected=self.penalised)
 
     @cached_property
     def _solve(self) -> Callable[[np.ndarray], np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import cached_property
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -55,10 +56,18 @@ class Gauge:
         if not self.free or not len(self.block):
             return x
         n, out = len(self.block), x.copy()
-        member = sparse.csr_array((np.ones(n), (self.block, np.arange(n))))
-        count = np.bincount(self.block)
-        out[:n] -= ((member @ x[:n]).T / count).T[self.block]
+        out[:n] -= (self._mean @ x[:n])[self.block]
         return out
+
+    @cached_property
+    def _mean(self) -> Matrix:
+        """The mean of every block, as a matrix."""
+        at, count = np.arange(len(self.block)), np.bincount(self.block)
+        if len(at) <= FACTORISED:
+            mean = np.zeros((len(count), len(at)))
+            mean[self.block, at] = 1 / count[self.block]
+            return mean
+        return sparse.csr_array((1 / count[self.block], (self.block, at)))
 
     def solver(self, hessian: Matrix) -> Callable[[np.ndarray], np.ndarray]:
         """The pseudo-inverse of the Hessian on the complement of the constants, as a function of vectors or columns."""

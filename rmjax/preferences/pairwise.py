@@ -99,7 +99,7 @@ def row_terms(
         return np.pad(np.asarray(x, np.float64), [(0, padded - size)] + [(0, 0)] * (x.ndim - 1))
 
     with jax.enable_x64(True):
-        votes, order = pad(rows.votes), pad(rows.order)
+        votes, order = (np.asarray(x, np.float64) if size == padded else pad(x) for x in (rows.votes, rows.order))
         loss, slope, bend = _row_terms(pad(margin), jnp.asarray(parameters), votes, order, link, position, curved)
         return np.asarray(loss)[:size], np.asarray(slope)[:size], np.asarray(bend)[:size]
 

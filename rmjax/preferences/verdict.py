@@ -109,10 +109,9 @@ def scalar_verdict(
     drawn = _drawn_deviances(nearest, replicates, np.random.default_rng(seed))
     mean, spread = float(drawn.mean()), float(drawn.std(ddof=1))
     excess = nearest.deviance - mean
-    if spread > 0:
-        p_value = float(special.ndtr(-excess / spread))
-    else:
-        p_value = 1.0 if excess <= 1e-9 * (1 + mean) else 0.0
+    # Without a spread there is nothing that chance could have done.
+    scale = spread if spread > 0 else 1e-9 * (1 + mean)
+    p_value = float(special.ndtr(-excess / scale))
     if triples.triples and triples.strong.lower > 0:
         answer: Answer = "cannot"
     else:

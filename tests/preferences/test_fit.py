@@ -1,0 +1,474 @@
+"""Laws of the estimate: expected wins are wins, gauges do not count, and published fits to the printed digits."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+from games import ALWAYS_WINNER, CHAIN, ISLANDS, ITEMS, newton, win_matrices
+from graphs import BASEBALL, BASEBALL_FIT, CITATIONS, CITATIONS_FIT
+from hypothesis import given
+from hypothesis import strategies as st
+from published import BASEBALL_HOME, PUDDING, SPRINGALL, matrices
+from scipy import optimize, special
+
+from rmjax import Comparisons, losses
+from rmjax.errors import DataError, IdentifiabilityError
+from rmjax.identifiability import gauge_fix
+from rmjax.preferences import fit
+
+LOW, HIGH = np.triu_indices(ITEMS, k=1)
+LINKS = ("bradley_terry", "thurstone", "rao_kupper", "davidson")
+
+
+def expected(wins, scores):
+    return (wins + wins.T) * special.expit(scores[:, None] - scores[None, :])
+
+
+def gaps(scores):
+    return scores[LOW] - scores[HIGH]
+
+
+# Maximum likelihood
+
+
+@given(win_matrices(connected=True))
+def test_expected_wins_equal_wins(wins):
+    estimate = fit(Comparisons.from_wins(wins))
+    residual = (wins - expected(wins, estimate.scores)).sum(axis=1)
+    assert np.abs(residual).max() <= 1e-9 * wins.sum()
+    assert estimate.gradient_norm <= 1e-9 * wins.sum()
+    assert abs(estimate.scores.sum()) <= 1e-12 * (1 + np.abs(estimate.scores).max())
+
+
+@given(win_matrices(connected=True))
+def test_other_solvers_find_the_same_estimate(wins):
+    """Plain Newton steps, Hunter's MM, Newman's iteration and L-BFGS; the MM steps never lose likelihood."""
+    c = Comparisons.from_wins(wins)
+    ours = fit(c).scores
+    assert np.abs(newton(wins) - ours).max() <= 1e-8 * (1 + np.abs(ours).max())
+    total = wins + wins.T
+    strength, newman = np.exp(ours * 0), np.exp(ours * 0)
+    before = -np.inf
+    for step in range(4000):
+        pull = strength[:, None] + strength[None, :]
+        likelihood = (wins * np.log(strength[:, None] / pull)).sum()
+        if step < 50:
+            assert likelihood >= before - 1e-12 * abs(likelihood)
+        before = likelihood
+        strength = wins.sum(axis=1) / (total / pull).sum(axis=1)
+        strength = strength / np.exp(np.log(strength).mean())
+        for i in range(ITEMS):  # one after the other: all at once it runs in circles
+            newman[i] = (wins[i] * newman / (newman[i] + newman)).sum() / (wins[:, i] / (newman[i] + newman)).sum()
+        newman = newman / np.exp(np.log(newman).mean())
+        if step % 20 == 19 and np.abs(np.log(newman) - ours).max() <= 1e-9 * (1 + np.abs(ours).max()):
+            break
+    # MM stops far from the optimum where the graph hangs by a thread; by then its likelihood has.
+    assert (wins * np.log(special.expit(ours[:, None] - ours[None, :]))).sum() >= before * (1 + 1e-12)
+    if np.abs(ours).max() < 5:
+        assert np.abs(np.log(newman) - ours).max() <= 1e-7 * (1 + np.abs(ours).max())
+
+
+def test_a_quasi_newton_method_on_the_loss_of_training_finds_it_too(x64):
+    c = Comparisons.from_wins(BASEBALL)
+    value = jax.jit(jax.value_and_grad(lambda r: losses.negative_log_likelihood(r, c)[0]))
+    found = optimize.minimize(
+        lambda r: tuple(map(np.asarray, value(r))), np.zeros(7), jac=True, method="BFGS", options={"gtol": 1e-10}
+    )
+    assert np.abs(found.x - found.x.mean() - fit(c).scores).max() <= 1e-8
+
+
+@given(win_matrices(connected=True), st.sampled_from([2, 7]))
+def test_more_of_the_same_votes_leave_the_scores_and_divide_the_variances(wins, times):
+    one, many = (fit(Comparisons.from_wins(k * wins)) for k in (1, times))
+    scale = 1 + np.abs(one.scores).max()
+    assert np.abs(one.scores - many.scores).max() <= 1e-9 * scale
+    ratio = one.contrast_variance(0, 1) / many.contrast_variance(0, 1)
+    assert ratio == pytest.approx(times, rel=1e-6)
+
+
+@given(win_matrices(connected=True), st.permutations(range(ITEMS)))
+def test_names_do_not_count_and_reversing_all_votes_reverses_the_scores(wins, names):
+    new = np.array(names)
+    renamed = np.zeros_like(wins)
+    renamed[np.ix_(new, new)] = wins
+    plain = fit(Comparisons.from_wins(wins)).scores
+    scale = 1e-9 * (1 + np.abs(plain).max())
+    assert np.abs(fit(Comparisons.from_wins(renamed)).scores[new] - plain).max() <= scale
+    assert np.abs(fit(Comparisons.from_wins(wins.T)).scores + plain).max() <= scale
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_in_a_tree_contrasts_are_sums_of_log_odds_along_the_path(seed):
+    rng = np.random.default_rng(seed)
+    parent = np.array([rng.integers(0, k) for k in range(1, ITEMS)])
+    won, lost = rng.integers(1, 50, (2, ITEMS - 1))
+    estimate = fit(Comparisons.from_votes(range(1, ITEMS), parent, won, lost, prompt=[0] * ITEMS))
+    height, variance = np.zeros(ITEMS), np.zeros(ITEMS)
+    for k in range(1, ITEMS):
+        height[k] = height[parent[k - 1]] + np.log(won[k - 1] / lost[k - 1])
+        variance[k] = variance[parent[k - 1]] + 1 / won[k - 1] + 1 / lost[k - 1]
+    for k in range(1, ITEMS):
+        assert estimate.contrast(k, 0).value == pytest.approx(height[k], abs=1e-10)
+        assert estimate.contrast_variance(k, 0) == pytest.approx(variance[k], rel=1e-8)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_where_all_met_equally_often_the_order_is_that_of_the_wins(seed):
+    rng = np.random.default_rng(seed)
+    won = rng.integers(1, 12, len(LOW))
+    wins = np.zeros((ITEMS, ITEMS), int)
+    wins[LOW, HIGH], wins[HIGH, LOW] = won, 13 - won
+    total, scores = wins.sum(axis=1), fit(Comparisons.from_wins(wins)).scores
+    for i, j in itertools.combinations(range(ITEMS), 2):
+        assert np.sign(total[i] - total[j]) == (
+            0 if abs(scores[i] - scores[j]) < 1e-9 else np.sign(scores[i] - scores[j])
+        )
+
+
+@given(win_matrices(connected=True), st.integers(0, 2**32 - 1))
+def test_one_more_win_raises_the_winner_against_all_and_lowers_the_loser(wins, seed):
+    i, j = np.random.default_rng(seed).permutation(ITEMS)[:2]
+    more = wins.copy()
+    more[i, j] += 1
+    change = fit(Comparisons.from_wins(more)).scores - fit(Comparisons.from_wins(wins)).scores
+    scale = 1e-8 * (1 + np.abs(change).max())
+    assert (change[i] >= change - scale).all()
+    assert (change[j] <= change + scale).all()
+    assert change[i] - change[j] > 0
+
+
+@given(win_matrices(connected=True))
+def test_fixing_the_gauge_otherwise_changes_no_contrast_and_no_error_of_one(wins):
+    estimate = fit(Comparisons.from_wins(wins))
+    scale = 1e-9 * (1 + np.abs(estimate.scores).max())
+    covariance = estimate.covariance()
+    for reference in (None, 0, ITEMS - 1):
+        scores, errors = estimate.relative_to(reference)
+        assert np.abs(gaps(scores) - gaps(estimate.scores)).max() <= scale
+        if reference is not None:
+            assert errors[reference] == 0
+            want = [np.sqrt(estimate.contrast_variance(k, reference)) for k in range(ITEMS)]
+            np.testing.assert_allclose(errors, want, rtol=1e-6, atol=1e-7)
+    for i, j in zip(LOW, HIGH):
+        want = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+        assert estimate.contrast_variance(i, j) == pytest.approx(want, rel=1e-6)
+    np.testing.assert_allclose(gauge_fix(estimate.scores, np.zeros(ITEMS, int)), estimate.scores, atol=1e-5)
+
+
+@given(win_matrices(connected=True))
+def test_rows_may_be_split_and_turned(wins):
+    whole = Comparisons.from_wins(wins)
+    i, j = np.nonzero(wins)
+    single = Comparisons.from_votes(i, j, wins[i, j], np.zeros(len(i)), prompt=[0] * ITEMS)
+    assert np.abs(fit(single).scores - fit(whole).scores).max() <= 1e-12 * (1 + np.abs(fit(whole).scores).max())
+
+
+# What is not identified
+
+
+@given(win_matrices())
+def test_scores_are_finite_exactly_where_an_item_has_a_finite_contrast(wins):
+    estimate = fit(Comparisons.from_wins(wins))
+    report = estimate.identification
+    label = report.strong_components
+    together = (label[:, None] == label).sum(axis=1) > 1
+    np.testing.assert_array_equal(np.isfinite(estimate.scores), together)
+    _, errors = estimate.relative_to()
+    np.testing.assert_array_equal(np.isfinite(errors), together)
+    for i, j in zip(LOW, HIGH):
+        if report.status(i, j) == "identified":
+            assert estimate.contrast(i, j).value == estimate.scores[i] - estimate.scores[j]
+        else:
+            with pytest.raises(IdentifiabilityError, match=report.status(i, j)):
+                estimate.contrast(i, j)
+            with pytest.raises(IdentifiabilityError):
+                estimate.contrast_variance(i, j)
+    assert np.isnan(estimate.relative_to(0)[0][label != label[0]]).all()
+
+
+@given(win_matrices())
+def test_a_strong_component_of_separated_data_is_fitted_as_if_alone(wins):
+    estimate = fit(Comparisons.from_wins(wins))
+    label = estimate.identification.strong_components
+    for k in np.unique(label):
+        own = np.flatnonzero(label == k)
+        if len(own) > 1:
+            alone = fit(Comparisons.from_wins(wins[np.ix_(own, own)])).scores
+            assert np.abs(alone - estimate.scores[own]).max() <= 1e-9 * (1 + np.abs(alone).max())
+
+
+@given(win_matrices(connected=True))
+def test_an_unrelated_island_changes_no_contrast(wins):
+    bigger = np.zeros((ITEMS + 2, ITEMS + 2), int)
+    bigger[:ITEMS, :ITEMS] = wins
+    bigger[ITEMS, ITEMS + 1], bigger[ITEMS + 1, ITEMS] = 3, 1
+    plain, more = fit(Comparisons.from_wins(wins)).scores, fit(Comparisons.from_wins(bigger)).scores
+    assert np.abs(gaps(more) - gaps(plain)).max() <= 1e-10 * (1 + np.abs(plain).max())
+
+
+@given(win_matrices(), st.sampled_from([1e-3, 1.0, 10.0]))
+def test_a_ridge_makes_all_numbers_finite_and_identifies_nothing(wins, ridge):
+    estimate = fit(Comparisons.from_wins(wins), ridge=ridge)
+    report = estimate.identification
+    assert np.isfinite(estimate.scores).all()
+    residual = (wins - expected(wins, estimate.scores)).sum(axis=1) - ridge * estimate.scores
+    assert np.abs(residual).max() <= 1e-9 * (1 + wins.sum())
+    for k in range(report.num_components):
+        assert abs(estimate.scores[report.components == k].sum()) <= 1e-9 * (1 + wins.sum()) / ridge
+    for i, j in zip(LOW, HIGH):
+        if report.components[i] == report.components[j]:
+            assert np.isfinite(estimate.contrast(i, j).standard_error)
+        else:
+            with pytest.raises(IdentifiabilityError):
+                estimate.contrast(i, j)
+
+
+@given(win_matrices(connected=True))
+def test_a_vanishing_ridge_leaves_maximum_likelihood(wins):
+    plain = fit(Comparisons.from_wins(wins)).scores
+    far, near = (np.abs(fit(Comparisons.from_wins(wins), ridge=r).scores - plain).max() for r in (1e-4, 1e-8))
+    assert near <= far + 1e-9
+    assert near <= 1e-4 * (1 + np.abs(plain).max() ** 3 * np.exp(np.abs(plain).max()))
+
+
+@given(win_matrices())
+def test_bias_reduction_is_finite_wherever_items_met_and_its_gradient_is_that_of_jeffreys_prior(wins):
+    estimate = fit(Comparisons.from_wins(wins), bias_reduction=True)
+    label = estimate.identification.components
+    np.testing.assert_array_equal(np.isfinite(estimate.scores), (label[:, None] == label).sum(axis=1) > 1)
+    for k in np.unique(label):
+        own = np.flatnonzero(label == k)
+        if len(own) > 1:
+            inner, scores = wins[np.ix_(own, own)], estimate.scores[own]
+            assert np.abs(_jeffreys_slope(inner, scores)).max() <= 1e-4
+
+
+def _jeffreys_slope(wins, scores):
+    """Numerical gradient of the log-likelihood plus half the log-determinant, in units of a standard error."""
+
+    def value(x):
+        p = special.expit(x[:, None] - x[None, :])
+        c = (wins + wins.T) * p * (1 - p)
+        information = np.diag(c.sum(axis=1)) - c
+        return (wins * np.log(p)).sum() + np.linalg.slogdet(information[1:, 1:])[1] / 2
+
+    step = 1e-5
+    slopes = []
+    for k in range(len(scores)):
+        e = np.eye(len(scores))[k] * step
+        slopes.append((value(scores + e) - value(scores - e)) / (2 * step))
+    return np.array(slopes) / np.sqrt(1 + wins.sum())
+
+
+# Ties and position
+
+
+@pytest.mark.parametrize("link", LINKS[2:])
+@given(win_matrices(connected=True), st.integers(0, 2**32 - 1))
+def test_a_model_of_ties_expects_as_many_ties_and_points_as_there_were(link, wins, seed):
+    """Its score equations, by hand: half a point for a tie, under either model weighed by the paper's formula."""
+    rng = np.random.default_rng(seed)
+    ties = np.triu(rng.integers(0, 9, wins.shape), 1)
+    wins, ties = wins + 1 - np.eye(ITEMS, dtype=int), ties + ties.T
+    estimate = fit(Comparisons.from_wins(wins, ties=ties), link=link)
+    d = estimate.scores[:, None] - estimate.scores[None, :]
+    total = wins + wins.T + ties
+    if link == "davidson":
+        nu = np.exp(estimate.parameters["log_tie"])
+        z = np.exp(d / 2) + np.exp(-d / 2) + nu
+        won, tied = total * np.exp(d / 2) / z, total * nu / z
+        points = (wins + ties / 2 - won - tied / 2).sum(axis=1)
+        assert abs((ties - tied)[LOW, HIGH].sum()) <= 1e-8 * total.sum()
+    else:
+        eta = estimate.parameters["log_threshold"]
+        up, down = special.expit(d - eta), special.expit(-d - eta)
+        # d/dΔ of every outcome's log-probability, times how often it came.
+        points = (wins * (1 - up) - wins.T * (1 - down) + ties * (down - up)).sum(axis=1)
+    assert np.abs(points).max() <= 1e-8 * total.sum()
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_what_was_shown_first_has_an_effect_of_its_own(seed):
+    """With as many comparisons in either order, wins of the one shown first are as expected, and so are all wins."""
+    rng = np.random.default_rng(seed)
+    i, j = (x.ravel() for x in np.meshgrid(range(ITEMS), range(ITEMS)))
+    i, j = i[i != j], j[i != j]
+    a, b = rng.integers(1, 9, (2, len(i)))
+    c = Comparisons.from_votes(i, j, a, b, prompt=[0] * ITEMS, order=np.ones(len(i)))
+    estimate = fit(c, position=True)
+    p = special.expit(estimate.scores[i] - estimate.scores[j] + estimate.parameters["position"])
+    residual = a - (a + b) * p
+    assert abs(residual.sum()) <= 1e-9 * (a + b).sum()
+    by_item = np.bincount(i, residual, ITEMS) - np.bincount(j, residual, ITEMS)
+    assert np.abs(by_item).max() <= 1e-9 * (a + b).sum()
+    turned = Comparisons.from_votes(j, i, b, a, prompt=[0] * ITEMS, order=-np.ones(len(i)))
+    again = fit(turned, position=True)
+    assert again.parameters["position"] == pytest.approx(estimate.parameters["position"], abs=1e-9)
+
+
+def test_a_tie_an_abstention_and_one_half_are_three_estimates():
+    """6 to 2 and 4 ties: log 3 (SE .8165), falsely tight log 2 (SE .6124), and Davidson's log 3 with ν = 4/√12."""
+    c = Comparisons.from_votes([0], [1], [6], [2], prompt=[0, 0], ties=[4])
+    drop, half = (fit(c, ties=policy).contrast(0, 1) for policy in ("drop", "half"))
+    davidson = fit(c, link="davidson")
+    assert (f"{drop.value:.4f}", f"{drop.standard_error:.4f}") == ("1.0986", "0.8165")
+    assert (f"{half.value:.4f}", f"{half.standard_error:.4f}") == ("0.6931", "0.6124")
+    assert davidson.contrast(0, 1).value == pytest.approx(np.log(3), abs=1e-9)
+    assert f"{np.exp(davidson.parameters['log_tie']):.6f}" == "1.154701"
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_leaving_ties_out_is_wider_and_farther_than_counting_them_as_halves(seed):
+    a, b, t = np.random.default_rng(seed).integers(1, 60, 3)
+    c = Comparisons.from_votes([0], [1], [a], [b], prompt=[0, 0], ties=[t])
+    drop, half = (fit(c, ties=policy).contrast(0, 1) for policy in ("drop", "half"))
+    assert drop.standard_error > half.standard_error
+    assert abs(drop.value) >= abs(half.value)
+
+
+# Options
+
+
+def test_a_margin_of_one_win_under_a_ridge():
+    """σ(-m) = τm/2."""
+    c = Comparisons.from_pairs([0], [1], prompt=[0, 0])
+    for ridge, margin in ((1.0, 0.674831614342445), (1e-3, 5.834237497831262)):
+        assert fit(c, ridge=ridge).contrast(0, 1).value == pytest.approx(margin, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"link": "lapse"}, "choice of 4"),
+        ({"ridge": -1}, "ridge=-1"),
+        ({"ridge": np.nan}, "ridge=nan"),
+        ({"ridge": "much"}, "ridge=much"),
+        ({"bias_reduction": True, "ridge": 1.0}, "bias reduction"),
+        ({"bias_reduction": True, "link": "thurstone"}, "bias reduction"),
+        ({"position": True}, "shown first"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, message):
+    with pytest.raises(DataError, match=message):
+        fit(ALWAYS_WINNER, **options)
+
+
+def test_without_a_finite_contrast_there_is_no_number():
+    estimate = fit(CHAIN)
+    assert np.isnan(estimate.scores).all()
+    assert np.isnan(estimate.covariance()).all()
+    assert np.isnan(estimate.relative_to(0)[0]).all()
+    assert (estimate.log_likelihood, estimate.gradient_norm) == (0.0, 0.0)
+    assert fit(ISLANDS).contrast(2, 3).value == pytest.approx(np.log(2), abs=1e-12)
+
+
+# Published fits, with digits that were computed anew. Agresti, Categorical Data Analysis, 2nd ed. 2002, table 10.11 and
+# p. 448; Davidson 1970; Springall 1973.
+
+THURSTONE = {
+    "baseball": (BASEBALL, [0.6812632797, 0.4154649814, 0.8769063586, 0.9704304583, 0.7635846632, 0.7972700818]),
+    "citations": (CITATIONS, [-1.6746936773, -0.2899132638, 0.1591170674]),
+}
+FIRTH = {
+    "baseball": (BASEBALL, [1.0803784822, 0.6662629464, 1.4015757437, 1.5431223546, 1.2171194786, 1.2629175291]),
+    "citations": (CITATIONS, [-2.9443818218, -0.4790752610, 0.2685310228]),
+}
+
+
+@pytest.mark.parametrize(("wins", "want"), [(BASEBALL, BASEBALL_FIT), (CITATIONS, CITATIONS_FIT)])
+def test_published_maximum_likelihood(wins, want):
+    estimate = fit(Comparisons.from_wins(wins))
+    np.testing.assert_allclose(estimate.relative_to(0)[0], want, rtol=0, atol=1e-14)
+    likelihood = {7: -172.24817599471596, 4: -1622.889808827598}[len(wins)]
+    assert estimate.log_likelihood == pytest.approx(likelihood, rel=1e-14)
+
+
+def test_order_of_a_balanced_season():
+    total = BASEBALL.sum(axis=1)
+    assert total.tolist() == [18, 40, 31, 47, 50, 43, 44]
+    np.testing.assert_array_equal(np.argsort(total), np.argsort(fit(Comparisons.from_wins(BASEBALL)).scores))
+
+
+@pytest.mark.parametrize("name", THURSTONE)
+def test_published_thurstone(name):
+    wins, want = THURSTONE[name]
+    estimate = fit(Comparisons.from_wins(wins), link="thurstone")
+    np.testing.assert_allclose(estimate.relative_to(0)[0][1:], want, rtol=0, atol=1e-10)
+    if name == "baseball":
+        assert f"{-estimate.log_likelihood:.12f}" == "172.218919171266"
+
+
+@pytest.mark.parametrize("name", FIRTH)
+def test_published_bias_reduction(name):
+    wins, want = FIRTH[name]
+    estimate = fit(Comparisons.from_wins(wins), bias_reduction=True)
+    np.testing.assert_allclose(estimate.relative_to(0)[0][1:], want, rtol=0, atol=1e-10)
+
+
+def test_published_ridge():
+    want = [-0.9875324029, 0.0529805426, -0.3490766818, 0.3650636677, 0.5022149964, 0.1859210019, 0.2304288760]
+    np.testing.assert_allclose(fit(Comparisons.from_wins(BASEBALL), ridge=1.0).scores, want, rtol=0, atol=1e-10)
+
+
+def test_published_home_advantage():
+    estimate = fit(BASEBALL_HOME, position=True)
+    want = [1.1438026533, 0.7046944569, 1.4753572136, 1.6195549936, 1.2813404033, 1.3271103981]
+    np.testing.assert_allclose(estimate.relative_to(0)[0][1:], want, rtol=0, atol=1e-10)
+    assert f"{estimate.parameters['position']:.10f}" == "0.3022606555"
+    assert f"{estimate.parameter_error('position'):.10f}" == "0.1309437075"
+    share = np.exp(estimate.scores) / np.exp(estimate.scores).sum()
+    assert [f"{x:.6f}" for x in share] == [
+        "0.043560",
+        "0.136720",
+        "0.088131",
+        "0.190469",
+        "0.220014",
+        "0.156879",
+        "0.164226",
+    ]
+    # Deviances of the 42 rows, with and without it, and Akaike's criterion of 7 and 6 parameters.
+    a, b = BASEBALL_HOME.wins_first.astype(float), BASEBALL_HOME.wins_second.astype(float)
+    saturated = special.xlogy(a, a / (a + b)).sum() + special.xlogy(b, b / (a + b)).sum()
+    plain = fit(BASEBALL_HOME)
+    assert f"{2 * (saturated - estimate.log_likelihood):.10f}" == "38.6428521440"
+    assert f"{2 * (saturated - plain.log_likelihood):.10f}" == "44.0534612286"
+    coefficients = (special.gammaln(a + b + 1) - special.gammaln(a + 1) - special.gammaln(b + 1)).sum()
+    assert f"{-2 * (estimate.log_likelihood + coefficients) + 14:.10f}" == "137.1079919060"
+    assert f"{-2 * (plain.log_likelihood + coefficients) + 12:.10f}" == "140.5186009906"
+
+
+def test_published_ties_of_the_pudding_experiment():
+    c = matrices(PUDDING, 6)
+    davidson, rao_kupper = (fit(c, link=link) for link in LINKS[2:][::-1])
+    assert f"{np.exp(davidson.parameters['log_tie']):.10f}" == "0.7468229877"
+    assert f"{-davidson.log_likelihood:.12f}" == "809.709510090287"
+    assert f"{np.exp(rao_kupper.parameters['log_threshold']):.10f}" == "1.7484572547"
+    assert f"{-rao_kupper.log_likelihood:.12f}" == "809.697133488584"
+    shares = {
+        "davidson": [0.1388033752, 0.1730015000, 0.1617474340, 0.1653729578, 0.1586853946, 0.2023893385],
+        "rao_kupper": [0.1443989665, 0.1717943596, 0.1628173901, 0.1660781953, 0.1603805099, 0.1945305786],
+    }
+    for estimate in (davidson, rao_kupper):
+        got = np.exp(estimate.scores) / np.exp(estimate.scores).sum()
+        np.testing.assert_allclose(got, shares[estimate.link], rtol=0, atol=1e-10)
+    # One half for a tie shrinks the best pudding's lead by 27 %; dropping ties hardly changes it.
+    sixth = [fit(c, ties=ties).contrast(5, 0).value for ties in ("half", "drop")]
+    assert [f"{x:.10f}" for x in (*sixth, davidson.contrast(5, 0).value)] == [
+        "0.2744924688",
+        "0.3738215984",
+        "0.3771348958",
+    ]
+    assert f"{1 - sixth[0] / davidson.contrast(5, 0).value:.2f}" == "0.27"
+
+
+def test_published_ties_of_springall():
+    """Of each three, that of high flavour comes out lowest as the table is coded: who won is the reader's to check."""
+    c = matrices([(column, row, *votes) for row, column, *votes in SPRINGALL], 9)
+    davidson, rao_kupper = (fit(c, link=link) for link in LINKS[2:][::-1])
+    assert f"{np.exp(davidson.parameters['log_tie']):.10f}" == "0.8655486542"
+    assert f"{-davidson.log_likelihood:.9f}" == "732.067255448"
+    assert f"{np.exp(rao_kupper.parameters['log_threshold']):.10f}" == "2.0079072767"
+    assert f"{-rao_kupper.log_likelihood:.9f}" == "730.004361475"
+    assert (davidson.scores.reshape(3, 3).argmin(axis=1) == 2).all()
+    assert f"{davidson.contrast(2, 0).value:.10f}" == "-3.2907499394"
