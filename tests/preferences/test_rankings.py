@@ -1,0 +1,129 @@
+"""Laws of fits to rankings: two items are Bradley-Terry, choices are as expected, and published fits to the digits."""
+
+import itertools
+
+import numpy as np
+import pytest
+from graphs import BASEBALL
+from hypothesis import given
+from hypothesis import strategies as st
+from published import SALAD
+
+from rmjax import Comparisons, Rankings, losses
+from rmjax.errors import DataError, IdentifiabilityError
+from rmjax.preferences import fit
+from rmjax.testing.strategies import generators
+
+N = 5
+
+
+@st.composite
+def orders(draw):
+    """Rankings of 2 to 5 of 5 items, some of which name only the top; a circle of pairs holds them together."""
+    rng = draw(generators())
+    lists, behind = [], []
+    for _ in range(12):
+        order = rng.permutation(N)[: rng.integers(2, N + 1)].tolist()
+        top = rng.integers(1, len(order) + 1)
+        lists.append(order[:top])
+        behind.append(order[top:])
+    circle = rng.permutation(N)
+    lists += [[int(a), int(b)] for a, b in zip(circle, np.roll(circle, 1))]
+    behind += [[] for _ in circle]
+    return Rankings.from_lists(lists, [0] * N, behind=behind, weight=rng.integers(1, 4, len(lists)))
+
+
+@given(orders())
+def test_the_likelihood_is_that_of_the_loss_and_its_slope_is_zero(rankings):
+    estimate = fit(rankings)
+    scores = estimate.scores.astype(np.float32)
+    nats = np.asarray(losses.plackett_luce(scores, rankings.items, rankings.mask, stages=rankings.stages))
+    assert -estimate.log_likelihood == pytest.approx(float((nats * rankings.weight).sum()), rel=1e-5)
+    assert estimate.gradient_norm <= 1e-9 * rankings.weight.sum()
+    # Every item is chosen as often as it was expected to be.
+    chosen, expected = np.zeros(N), np.zeros(N)
+    for row in range(len(rankings.items)):
+        order = rankings.items[row][rankings.mask[row]]
+        for stage in range(min(rankings.stages[row], len(order) - 1)):
+            left = order[stage:]
+            p = np.exp(estimate.scores[left] - estimate.scores[left].max())
+            expected[left] += rankings.weight[row] * p / p.sum()
+            chosen[left[0]] += rankings.weight[row]
+    np.testing.assert_allclose(chosen, expected, atol=1e-8 * rankings.weight.sum())
+
+
+@given(orders())
+def test_weights_are_so_many_equal_rankings(rankings):
+    often = rankings.weight.astype(int)
+    copies = Rankings(
+        *(np.repeat(x, often, axis=0) for x in (rankings.items, rankings.mask)),
+        rankings.prompt,
+        np.repeat(rankings.stages, often),
+    )
+    one, two = fit(rankings), fit(copies)
+    np.testing.assert_allclose(one.scores, two.scores, atol=1e-10)
+    np.testing.assert_allclose(one.covariance(errors="sandwich"), two.covariance(errors="sandwich"), rtol=1e-6)
+
+
+def test_rankings_of_two_are_comparisons():
+    i, j = np.nonzero(BASEBALL)
+    lists = [[int(a), int(b)] for a, b in zip(i, j)]
+    rankings = Rankings.from_lists(lists, [0] * 7, weight=BASEBALL[i, j])
+    ranked, compared = fit(rankings), fit(Comparisons.from_wins(BASEBALL))
+    np.testing.assert_allclose(ranked.scores, compared.scores, atol=1e-12)
+    np.testing.assert_allclose(ranked.covariance(), compared.covariance(), rtol=1e-9)
+    np.testing.assert_allclose(ranked.covariance(errors="sandwich"), compared.covariance(errors="sandwich"), rtol=1e-9)
+
+
+def test_what_all_were_ahead_of_says_nothing_of_those_ahead():
+    """Item 3 is always last: no maximum, and the others are fitted as if it were not there."""
+    lists = [[0, 1, 2, 3], [1, 2, 0, 3], [2, 0, 1, 3], [0, 2, 1, 3]]
+    whole, without = fit(Rankings.from_lists(lists, [0] * 4)), fit(Rankings.from_lists([x[:3] for x in lists], [0] * 3))
+    np.testing.assert_allclose(whole.scores[:3], without.scores, atol=1e-12)
+    assert np.isnan(whole.scores[3])
+    with pytest.raises(IdentifiabilityError, match=r"\{0, 1, 2\} never lost to \{3\}"):
+        whole.contrast(0, 3)
+    assert np.isnan(fit(Rankings.from_lists([[0, 1, 2]], [0] * 3)).scores).all()
+    ridged = fit(Rankings.from_lists([[0, 1, 2]], [0] * 3), ridge=1.0)
+    assert (np.diff(ridged.scores) < 0).all()
+    assert ridged.scores.sum() == pytest.approx(0, abs=1e-12)
+
+
+def test_rankings_take_no_link_and_have_no_clusters():
+    rankings = Rankings.from_lists([[0, 1], [1, 0]], [0, 0])
+    for options in ({"link": "thurstone"}, {"position": True}, {"bias_reduction": True}):
+        with pytest.raises(DataError):
+            fit(rankings, **options)
+    with pytest.raises(DataError, match="rankings have no clusters"):
+        fit(rankings).contrast(0, 1, errors="cluster")
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_pairs_of_rankings_are_surer_than_the_rankings_are(seed):
+    """Rank-breaking counts one ranking of 5 as ten comparisons; by ranking, its errors are honest again."""
+    rng = np.random.default_rng(seed)
+    truth = np.linspace(-1, 1, N)
+    lists = [np.argsort(-(truth + rng.gumbel(size=N))).tolist() for _ in range(60)]
+    rankings = Rankings.from_lists(lists, [0] * N)
+    estimate = fit(rankings)
+    pairs = fit(Comparisons.from_rankings(rankings))
+    if estimate.identification.exists:
+        honest = estimate.contrast(0, N - 1).standard_error
+        assert pairs.contrast(0, N - 1).standard_error < honest
+        assert pairs.contrast(0, N - 1, errors="cluster").standard_error > 0.7 * honest
+
+
+# Critchlow and Fligner 1991; scores relative to A.
+def test_published_salads():
+    lists = [np.argsort(ranks).tolist() for ranks, _ in SALAD]
+    estimate = fit(Rankings.from_lists(lists, [0] * 4, weight=[often for _, often in SALAD]))
+    scores, errors = estimate.relative_to(0)
+    np.testing.assert_allclose(scores, [0, 2.7299139800, 1.5615385100, 1.0268359000], rtol=0, atol=6e-9)
+    np.testing.assert_allclose(errors[1:], [0.4480725659, 0.3964739551, 0.3770620181], rtol=0, atol=1e-10)
+    assert f"{estimate.log_likelihood:.8f}" == "-76.41528920"
+
+
+def test_from_pairs_alone_the_order_of_stages_is_lost():
+    """All 24 orders once: no preference; and every pair is even."""
+    every = Rankings.from_lists([list(x) for x in itertools.permutations(range(4))], [0] * 4)
+    assert np.abs(fit(every).scores).max() <= 1e-12
