@@ -16,6 +16,8 @@ from typing import Annotated
 
 import tyro
 
+from rmjax.report.standalone import standalone
+
 
 @dataclasses.dataclass(frozen=True)
 class Config:
@@ -33,23 +35,13 @@ def main(config: Config) -> None:
     """Cut the figure out and write it."""
     page = Path(config.page).read_text()
     style = page.partition("<style>")[2].partition("</style>")[0]
-    figures = {
-        unescape(name): (box, body)
-        for box, name, body in re.findall(r'<svg viewBox="([^"]*)" role="img" aria-label="([^"]*)">(.*?)</svg>', page)
-    }
+    charts = re.findall(r'<svg viewBox="[^"]*" role="img" aria-label="[^"]*">.*?</svg>', page)
+    figures = {unescape(re.search(r'aria-label="([^"]*)"', chart)[1]): chart for chart in charts}
     found = [name for name in figures if name.startswith(config.figure)]
     if len(found) != 1:
         names = "; ".join(name.split(".")[0] for name in figures)
         raise SystemExit(f"{len(found)} figures begin with {config.figure!r}; the page has: {names}")
-    box, body = figures[found[0]]
-    _, _, width, height = box.split()
-    Path(config.output).write_text(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" width="{2 * float(width):g}" '
-        f'height="{2 * float(height):g}" role="img">\n'
-        f"<title>{found[0].replace('&', '&amp;').replace('<', '&lt;')}</title>\n"
-        f"<style>{style}</style>\n"
-        f'<rect width="100%" height="100%" fill="var(--paper)"/>\n{body}\n</svg>\n'
-    )
+    Path(config.output).write_text(standalone(figures[found[0]], style))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ VERBS = {
     "eval": "rmjax.cli.evaluate:evaluate",
     "score": "rmjax.cli.score:score",
     "inspect": "rmjax.cli.inspect:inspect",
+    "fit": "rmjax.cli.fit:run_fit",
     "export": "rmjax.cli.export:export",
     "doctor": "rmjax.cli.doctor:doctor",
 }

@@ -11,9 +11,11 @@ from scipy import special
 from rmjax.comparisons import Comparisons, Ties
 from rmjax.errors import DataError
 from rmjax.identifiability.cycles import ScalarAccuracy, best_scalar_accuracy
-from rmjax.identifiability.tally import Tally
 from rmjax.identifiability.transitivity import Transitivity, transitivity
 from rmjax.preferences.projection import Projection, project_to_bradley_terry
+
+# Rounds in which the scores that votes are drawn from are brought to the spread of the observed.
+_CALIBRATIONS = 6
 
 Answer = Literal["can", "not under this link", "cannot"]
 
@@ -69,8 +71,9 @@ def scalar_verdict(
     every scalar under every increasing link obeys it. "not under this link": the deviance from the nearest
     Bradley-Terry model is larger than votes drawn from that model leave, by a one-sided test. "can": neither.
 
-    The deviance has no known law where pairs have few votes, so votes are drawn from the nearest model, projected anew,
-    and the observed deviance is set against the mean and the deviation of theirs.
+    The deviance has no known law where pairs have few votes, so votes are drawn from a scalar, projected anew, and the
+    observed deviance is set against the mean and the deviation of theirs. The scalar is the nearest one, its scores
+    shrunk until those of drawn votes spread as the observed do: with few votes an item, fitted scores spread too much.
 
     Guarantees: weight 0 is deletion; renaming items and turning sides change the sums by their rounding alone; shares
     of a scalar are never called otherwise by more than the level allows.
@@ -133,15 +136,34 @@ def scalar_verdict(
 
 def _drawn_deviances(nearest: Projection, replicates: int, rng: np.random.Generator) -> np.ndarray:
     """Deviances of votes that were drawn from the nearest model, each from its own projection."""
+    shrunk = _unspread(nearest, rng)
+    return np.array([_redrawn(nearest, shrunk, rng).deviance for _ in range(replicates)])
+
+
+def _unspread(nearest: Projection, rng: np.random.Generator) -> np.ndarray:
+    """Margins [P] of scores so much smaller that those fitted to votes drawn from them spread as the observed do.
+
+    With few votes an item, fitted scores spread more than the truth, and what is drawn from them is too easy to fit.
+    """
+    pairs = nearest.pairs
+    label = nearest.identification.strong_components
+    within = label[pairs.first] == label[pairs.second]
+    margin = np.where(within, special.logit(np.clip(nearest.probability, 1e-300, 1 - 1e-16)), 0)
+    observed, share = np.nanstd(nearest.scores), 1.0
+    if not observed > 0:
+        return np.where(within, margin, special.logit(pairs.share))
+    for _ in range(_CALIBRATIONS):
+        drawn = np.nanstd(_redrawn(nearest, np.where(within, share * margin, special.logit(pairs.share)), rng).scores)
+        if not drawn > 0:
+            break
+        share = float(np.clip(share * observed / drawn, 0.05, 1.0))
+    return np.where(within, share * margin, special.logit(pairs.share))
+
+
+def _redrawn(nearest: Projection, margin: np.ndarray, rng: np.random.Generator) -> Projection:
+    """The projection of votes that were drawn at these margins."""
     pairs = nearest.pairs
     votes = np.rint(pairs.votes).astype(np.int64)
-    prompt = np.where(nearest.identification.prompt < 0, -1, 0)
-    out = np.empty(replicates)
-    for k in range(replicates):
-        wins = rng.binomial(votes, nearest.probability)
-        out[k] = project_to_bradley_terry(_as_comparisons(pairs, wins, votes - wins, prompt)).deviance
-    return out
-
-
-def _as_comparisons(pairs: Tally, wins: np.ndarray, losses: np.ndarray, prompt: np.ndarray) -> Comparisons:
-    return Comparisons.from_votes(pairs.first, pairs.second, wins, losses, prompt)
+    wins = rng.binomial(votes, special.expit(margin))
+    prompt = nearest.identification.prompt
+    return project_to_bradley_terry(Comparisons.from_votes(pairs.first, pairs.second, wins, votes - wins, prompt))

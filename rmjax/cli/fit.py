@@ -1,0 +1,177 @@
+"""`rmjax fit`: scores of judged items with intervals, what identifies them, and whether a scalar can say it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as jsonlib
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import tyro
+from rich.table import Table
+
+from rmjax.cli import show
+from rmjax.cli.outputs import check_directory
+from rmjax.data.formats.judgements import Columns, Judgements, read_judgements
+from rmjax.errors import DataError, SampleSizeError
+from rmjax.preferences import Fit, Verdict, fit, scalar_verdict
+from rmjax.report.ranking import Ranking, as_json, figure, rank, sentences
+from rmjax.report.standalone import standalone
+
+_ROWS_SHOWN = 40
+
+
+@dataclasses.dataclass(frozen=True)
+class FitConfig:
+    """What is fitted, and how."""
+
+    votes: Annotated[str, tyro.conf.Positional]
+    """CSV with a header, or JSON lines, plain or gzip: two items and who won, or counts of votes."""
+    columns: Columns = Columns()
+    """Names of the columns."""
+    link: Literal["bradley_terry", "thurstone", "rao_kupper", "davidson"] = "bradley_terry"
+    """What a difference says about votes; the last two have a probability for ties."""
+    ties: Literal["drop", "half"] | None = None
+    """What a link without ties does with them."""
+    ridge: float = 0.0
+    """Penalty on squared scores. It makes numbers finite and identifies nothing."""
+    bias_reduction: bool = False
+    """Firth's estimate, which is finite wherever items are compared."""
+    position: bool = False
+    """Estimate the effect of being shown first, from the column `order`."""
+    reference: str = ""
+    """Item that differences are taken from; the mean of each set whose differences are finite, if unset."""
+    errors: Literal["model", "sandwich", "cluster"] = "model"
+    """Whether standard errors trust the model, only that votes are independent, or only that clusters are."""
+    level: float = 0.95
+    """Of the intervals."""
+    verdict: bool = True
+    """Ask whether a scalar can say what the votes say; it draws votes and fits them 40 times."""
+    on_bad_row: Literal["error", "drop"] = "error"
+    """Refuse the file by its first bad row, or leave bad rows out and count them."""
+    output: str = "fit"
+    """Directory for fit.json and fit.svg."""
+
+
+def run_fit(config: Annotated[FitConfig, tyro.conf.arg(name="")], *, json: bool = False) -> None:
+    """Scores of judged items with intervals, what the votes identify, and whether a scalar can say it.
+
+    Args:
+        config: what is fitted, and how.
+        json: print the result as JSON on standard output.
+    """
+    where = show.console(json)
+    check_directory(config.output)
+    if not 0 < config.level < 1:
+        raise DataError("a level lies between 0 and 1", {"level": config.level}, "Give --level 0.95, say.")
+    size = Path(config.votes).stat().st_size if Path(config.votes).is_file() else 0
+    where.print(f"reading {size / 1e6:,.1f} MB: about 4 seconds for a million rows", highlight=False)
+    with where.status("reading"):
+        data = read_judgements(config.votes, columns=config.columns, on_bad_row=config.on_bad_row)
+    reference = _reference(config.reference, data)
+    with where.status("fitting"):
+        estimate = fit(
+            data.comparisons,
+            link=config.link,
+            ridge=config.ridge,
+            bias_reduction=config.bias_reduction,
+            position=config.position,
+            ties=config.ties,
+        )
+    ranking = _ranking(estimate, data, reference, config)
+    verdict = _verdict(config, data, where) if config.verdict else None
+    told = sentences(estimate.identification, data.names)
+    found = as_json(ranking, estimate, verdict, told, _counts(data))
+    directory = Path(config.output)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "fit.json").write_text(jsonlib.dumps(found, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    (directory / "fit.svg").write_text(standalone(figure(ranking).svg), encoding="utf-8")
+    if json:
+        show.print_json(found)
+        return
+    where.print(_table(ranking))
+    for name, value in estimate.parameters.items():
+        where.print(f"{name}: {value:.4f} (standard error {estimate.parameter_error(name):.4f})", highlight=False)
+    for sentence in (*told, *([verdict.sentence] if verdict else [])):
+        where.print(f"• {sentence}", highlight=False, markup=False)
+    show.notes([("row left out", reason) for reason in data.dropped[:10]], where)
+    where.print(f"figure and JSON: {directory / 'fit.svg'}, {directory / 'fit.json'}")
+
+
+def _reference(name: str, data: Judgements) -> int | None:
+    if not name:
+        return None
+    found = [i for i, item in enumerate(data.names) if item == name]
+    if len(found) != 1:
+        raise DataError(
+            "the reference is one item of the file",
+            {"reference": name, "found": len(found), "items": len(data.names)},
+            "Name an item as the file does; items of several prompts have no common reference.",
+        )
+    return found[0]
+
+
+def _ranking(estimate: Fit, data: Judgements, reference: int | None, config: FitConfig) -> Ranking:
+    try:
+        return rank(estimate, data.names, data.prompts, reference=reference, errors=config.errors, level=config.level)
+    except SampleSizeError:
+        # Scores alone: intervals of so many items would need a dense inverse.
+        scores = estimate.scores - (0.0 if reference is None else estimate.scores[reference])
+        order = np.argsort(np.where(np.isfinite(scores), -scores, np.inf), kind="stable")
+        nothing = np.full(len(order), np.nan)
+        prompts = tuple(data.prompts[estimate.identification.prompt[i]] for i in order)
+        return Ranking(
+            tuple(data.names[i] for i in order),
+            prompts,
+            scores[order],
+            nothing,
+            nothing,
+            nothing,
+            config.reference or "the mean of its set",
+            "standard deviations" if config.link == "thurstone" else "logits",
+            config.level,
+        )
+
+
+def _verdict(config: FitConfig, data: Judgements, where) -> Verdict | None:
+    """The verdict needs to know what a tie is: under a link with ties they are left out of it."""
+    ties = "drop" if config.link in ("rao_kupper", "davidson") else config.ties
+    with where.status("asking whether a scalar can say it"):
+        return scalar_verdict(data.comparisons, ties=ties, level=config.level)
+
+
+def _counts(data: Judgements) -> dict[str, float]:
+    c = data.comparisons
+    return {
+        "rows": data.rows,
+        "without_judgement": data.without,
+        "dropped": len(data.dropped),
+        "items": len(data.names),
+        "prompts": len(data.prompts),
+        "wins": float(np.sum(c.wins_first, dtype=np.float64) + np.sum(c.wins_second, dtype=np.float64)),
+        "ties": float(np.sum(c.ties, dtype=np.float64)),
+    }
+
+
+def _table(ranking: Ranking) -> Table:
+    title = f"{ranking.unit} above {ranking.reference}"
+    shown = Table(title=title, title_justify="left", title_style="bold")
+    several = any(ranking.prompts)
+    for heading in (*(["prompt"] if several else []), "item"):
+        shown.add_column(heading, overflow="fold")
+    for heading in ("difference", f"{100 * ranking.level:g} % interval", "standard error"):
+        shown.add_column(heading, justify="right")
+    for i, name in enumerate(ranking.names[:_ROWS_SHOWN]):
+        value = ranking.difference[i]
+        finite, known = np.isfinite(value), np.isfinite(ranking.standard_error[i])
+        shown.add_row(
+            *([ranking.prompts[i]] if several else []),
+            name,
+            f"{value:.3f}" if finite else "no finite number",
+            f"{ranking.lower[i]:.3f} to {ranking.upper[i]:.3f}" if known else "",
+            f"{ranking.standard_error[i]:.3f}" if known else "",
+        )
+    if len(ranking.names) > _ROWS_SHOWN:
+        shown.caption = f"{len(ranking.names) - _ROWS_SHOWN} more are in fit.json"
+    return shown

@@ -1,0 +1,249 @@
+"""The result of a fit as a table, a figure and JSON: differences from a reference, with what they rest on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from rmjax.identifiability import Identification
+from rmjax.preferences import Fit, Verdict
+from rmjax.report import svg
+from rmjax.report.figures import Figure
+
+# More items are no longer read as a picture.
+MOST = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Ranking:
+    """Items by their difference from a reference, best first; those without a finite one come last."""
+
+    names: tuple[str, ...]
+    prompts: tuple[str, ...]  # of every item; empty names where there is one prompt
+    difference: np.ndarray  # [M] in the unit of the link, NaN where it is no finite number
+    standard_error: np.ndarray  # [M]
+    lower: np.ndarray
+    upper: np.ndarray
+    reference: str  # an item, or "the mean of its set"
+    unit: str
+    level: float
+
+
+def rank(
+    estimate: Fit,
+    names: Sequence[str],
+    prompts: Sequence[str],
+    *,
+    reference: int | None = None,
+    errors: str = "model",
+    level: float = 0.95,
+) -> Ranking:
+    """Order the items by their difference from a reference.
+
+    Args:
+        estimate: of `preferences.fit`.
+        names: of the items.
+        prompts: by number of the prompt.
+        reference: index of an item; the mean of each set whose contrasts are finite, if unset.
+        errors: as in `Fit.contrast`.
+        level: of the intervals.
+
+    Returns:
+        The ranking, prompt by prompt.
+
+    Raises:
+        DataError: no such item, or no clusters.
+        SampleSizeError: more items than have intervals at once.
+
+    Example:
+        >>> from rmjax import Comparisons
+        >>> from rmjax.preferences import fit
+        >>> games = Comparisons.from_wins([[0, 3], [1, 0]])
+        >>> rank(fit(games), ["A", "B"], [""], reference=1).difference.round(3).tolist()
+        [1.099, 0.0]
+    """
+    difference, error = estimate.relative_to(reference, errors=errors)  # type: ignore[arg-type]
+    prompt = estimate.identification.prompt
+    order = np.lexsort((np.where(np.isfinite(difference), -difference, np.inf), prompt))
+    order = [int(i) for i in order if prompt[i] >= 0]
+    reach = float(special.ndtri(0.5 + level / 2)) * error
+    return Ranking(
+        names=tuple(names[i] for i in order),
+        prompts=tuple(prompts[int(prompt[i])] for i in order),
+        difference=difference[order],
+        standard_error=error[order],
+        lower=(difference - reach)[order],
+        upper=(difference + reach)[order],
+        reference="the mean of its set" if reference is None else names[reference],
+        unit="standard deviations" if estimate.link == "thurstone" else "logits",
+        level=level,
+    )
+
+
+def figure(ranking: Ranking) -> Figure:
+    """A forest plot of the first items.
+
+    Args:
+        ranking: what to show.
+
+    Returns:
+        The figure, with its numbers.
+
+    Example:
+        >>> from rmjax import Comparisons
+        >>> from rmjax.preferences import fit
+        >>> games = Comparisons.from_wins([[0, 3], [1, 0]])
+        >>> figure(rank(fit(games), ["A", "B"], [""])).numbers[0][0]
+        'A'
+    """
+    finite = [i for i, x in enumerate(ranking.difference.tolist()) if np.isfinite(x)][:MOST]
+    lower, upper, difference = (x.tolist() for x in (ranking.lower, ranking.upper, ranking.difference))
+    step, top = 22.0, 16.0
+    bottom = top + step * len(finite) + 6
+    left = 14 + 6.2 * max((len(_short(ranking.names[i])) for i in finite), default=1)
+    ends = [x for i in finite for x in (lower[i], upper[i], difference[i])]
+    frame = svg.Frame("", "", svg.spread(ends, zero=True), (0, 1), top=top, left=left, height=bottom + svg.BOTTOM)
+    body = []
+    for value in svg.ticks(*frame.x_range, most=6):
+        place = frame.x(value)
+        kind = "mark" if value == 0 else "grid"
+        body.append(f'<line x1="{place:.1f}" y1="{top - 8}" x2="{place:.1f}" y2="{bottom:.1f}" class="{kind}"/>')
+        body.append(svg.text(place, bottom + 16, f"{value:g}", "middle"))
+    axis = f"{ranking.unit} above {_short(ranking.reference)}"
+    body.append(svg.text((frame.left + svg.WIDTH) / 2, bottom + 35, axis, "middle", "label"))
+    rows = []
+    for line, i in enumerate(finite):
+        y = top + step * line + 12
+        name, value = ranking.names[i], difference[i]
+        said = f"{name}: {value:.3f} ({lower[i]:.3f} to {upper[i]:.3f})"
+        body.append(svg.text(frame.left - 8, y + 4, _short(name), "end", "entry"))
+        x1, x2 = frame.x(lower[i]), frame.x(upper[i])
+        body.append(f'<line x1="{x1:.1f}" y1="{y}" x2="{x2:.1f}" y2="{y}" stroke="var(--a)" class="whisker"/>')
+        body.append(svg.dot(frame.x(value), y, 4, "var(--a)", said))
+        rows.append((name, f"{value:.3f}", f"{lower[i]:.3f} to {upper[i]:.3f}"))
+    left_out = len(ranking.names) - len(finite)
+    caption = f"Dots are differences from {ranking.reference}, lines their {100 * ranking.level:g} % intervals."
+    if left_out:
+        caption += f" {left_out} more items are in the table, or have no finite difference."
+    name = f"Items by their difference from {ranking.reference}"
+    return Figure(
+        name,
+        svg.chart(name, "; ".join(f"{a} {b}, {c}" for a, b, c in rows), body, height=bottom + svg.BOTTOM),
+        caption,
+        ("item", ranking.unit, "interval"),
+        tuple(rows),
+    )
+
+
+def sentences(report: Identification, names: Sequence[str]) -> list[str]:
+    """What the comparisons pin down, in words.
+
+    Args:
+        report: of `identifiability.identify`.
+        names: of the items.
+
+    Returns:
+        One sentence each.
+
+    Example:
+        >>> from rmjax import Comparisons
+        >>> from rmjax.identifiability import identify
+        >>> sentences(identify(Comparisons.from_pairs([0], [1], prompt=[0, 0])), ["A", "B"])[1]
+        'A never lost to B: what lies between is infinite, and no number is given for it.'
+    """
+    prompts = len(np.unique(report.prompt[report.prompt >= 0]))
+    told = []
+    if report.unique:
+        told.append("All differences within a prompt are finite and identified.")
+    elif report.num_components > prompts:
+        apart = report.num_components - prompts
+        told.append(f"{apart} more sets of items than prompts: between sets that were never compared nothing is known.")
+    else:
+        told.append(f"{report.num_strong_components} sets of items, within which differences are finite.")
+    cut = report.separating_cut
+    if cut is not None:
+        sides = (_several(side, names) for side in (cut.winners, cut.losers))
+        told.append("{} never lost to {}: what lies between is infinite, and no number is given for it.".format(*sides))
+        told.append(f"To mend it, judge more pairs until one of {_several(cut.losers, names)} wins one of them.")
+    return told
+
+
+def as_json(
+    ranking: Ranking, estimate: Fit, verdict: Verdict | None, told: Sequence[str], counts: dict[str, Any]
+) -> dict[str, Any]:
+    """Everything that was found, for machines.
+
+    Args:
+        ranking: items by their difference.
+        estimate: the fit.
+        verdict: on scalars, if one was asked for.
+        told: the sentences of the report.
+        counts: of rows and votes.
+
+    Returns:
+        Plain numbers, text and lists; None stands for what is no number.
+    """
+    report = estimate.identification
+
+    def numbers(values: np.ndarray) -> list[float | None]:
+        return [float(x) if np.isfinite(x) else None for x in values]
+
+    items = zip(
+        ranking.names,
+        ranking.prompts,
+        *(numbers(x) for x in (ranking.difference, ranking.standard_error, ranking.lower, ranking.upper)),
+    )
+    keys = ("item", "prompt", "difference", "standard_error", "lower", "upper")
+    return {
+        "counts": counts,
+        "reference": ranking.reference,
+        "unit": ranking.unit,
+        "level": ranking.level,
+        "items": [dict(zip(keys, item)) for item in items],
+        "link": estimate.link,
+        "parameters": {
+            name: {"value": value, "standard_error": estimate.parameter_error(name)}
+            for name, value in estimate.parameters.items()
+        },
+        "log_likelihood": estimate.log_likelihood,
+        "gradient_norm": estimate.gradient_norm,
+        "penalised": estimate.penalised,
+        "identification": {
+            "components": report.num_components,
+            "strong_components": report.num_strong_components,
+            "exists": report.exists,
+            "unique": report.unique,
+            "sentences": list(told),
+        },
+        "verdict": None if verdict is None else _verdict_json(verdict),
+    }
+
+
+def _verdict_json(verdict: Verdict) -> dict[str, Any]:
+    triples = verdict.transitivity
+    return {
+        "answer": verdict.answer,
+        "sentence": verdict.sentence,
+        "deviance": verdict.deviance,
+        "expected_deviance": verdict.expected_deviance,
+        "p_value": verdict.p_value,
+        "cost_in_nats": verdict.cost_in_nats,
+        "cost_in_accuracy": verdict.cost_in_accuracy,
+        "best_scalar_accuracy": [verdict.accuracy.lower, verdict.accuracy.upper],
+        "majority_accuracy": verdict.accuracy.majority,
+        "triples": triples.triples,
+        "violations": {kind: getattr(triples, kind).count for kind in ("weak", "moderate", "strong")},
+    }
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 22 else name[:21] + "…"
+
+
+def _several(items: np.ndarray, names: Sequence[str]) -> str:
+    shown = ", ".join(str(names[int(i)]) for i in items[:4])
+    return f"{shown} and {len(items) - 4} more" if len(items) > 4 else shown
