@@ -16,7 +16,7 @@ from rmjax.errors import RMJaxError
 # Up to here a Hessian is a full matrix; beyond, it stays sparse and is solved by conjugate gradients.
 DENSE = 3000
 # Up to here a factorisation is the faster way; beyond, so many steps of conjugate gradients are tried before it.
-FACTORISED = 256
+FACTORISED = 64
 _TRIED = 100
 _STEPS = 200
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)

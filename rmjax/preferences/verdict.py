@@ -149,15 +149,21 @@ def _unspread(nearest: Projection, rng: np.random.Generator) -> np.ndarray:
     label = nearest.identification.strong_components
     within = label[pairs.first] == label[pairs.second]
     margin = np.where(within, special.logit(np.clip(nearest.probability, 1e-300, 1 - 1e-16)), 0)
-    observed, share = np.nanstd(nearest.scores), 1.0
+    observed, share = _spread(nearest), 1.0
     if not observed > 0:
         return np.where(within, margin, special.logit(pairs.share))
     for _ in range(_CALIBRATIONS):
-        drawn = np.nanstd(_redrawn(nearest, np.where(within, share * margin, special.logit(pairs.share)), rng).scores)
+        drawn = _spread(_redrawn(nearest, np.where(within, share * margin, special.logit(pairs.share)), rng))
         if not drawn > 0:
             break
         share = float(np.clip(share * observed / drawn, 0.05, 1.0))
     return np.where(within, share * margin, special.logit(pairs.share))
+
+
+def _spread(projection: Projection) -> float:
+    """Deviation of the finite scores; 0 where there are none."""
+    scores = projection.scores[np.isfinite(projection.scores)]
+    return float(scores.std()) if len(scores) else 0.0
 
 
 def _redrawn(nearest: Projection, margin: np.ndarray, rng: np.random.Generator) -> Projection:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from rmjax.identifiability import Identification
 from rmjax.preferences import Fit, Verdict
@@ -70,7 +70,7 @@ def rank(
     prompt = estimate.identification.prompt
     order = np.lexsort((np.where(np.isfinite(difference), -difference, np.inf), prompt))
     order = [int(i) for i in order if prompt[i] >= 0]
-    reach = float(special.ndtri(0.5 + level / 2)) * error
+    reach = NormalDist().inv_cdf(0.5 + level / 2) * error
     return Ranking(
         names=tuple(names[i] for i in order),
         prompts=tuple(prompts[int(prompt[i])] for i in order),
@@ -104,7 +104,7 @@ def figure(ranking: Ranking) -> Figure:
     lower, upper, difference = (x.tolist() for x in (ranking.lower, ranking.upper, ranking.difference))
     step, top = 22.0, 16.0
     bottom = top + step * len(finite) + 6
-    left = 14 + 6.2 * max((len(_short(ranking.names[i])) for i in finite), default=1)
+    left = 18 + 7.4 * max((len(_short(ranking.names[i])) for i in finite), default=1)
     ends = [x for i in finite for x in (lower[i], upper[i], difference[i])]
     frame = svg.Frame("", "", svg.spread(ends, zero=True), (0, 1), top=top, left=left, height=bottom + svg.BOTTOM)
     body = []

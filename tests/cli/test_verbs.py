@@ -23,7 +23,7 @@ from rmjax.train.metrics import read_metrics
 from rmjax.train.setup import open_model
 from tests.train.small_runs import small_run, write_votes
 
-VERBS = ("train", "eval", "score", "inspect", "export", "doctor")
+VERBS = ("train", "eval", "score", "inspect", "fit", "export", "doctor")
 
 
 @pytest.fixture(scope="module")

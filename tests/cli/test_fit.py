@@ -1,0 +1,96 @@
+"""`rmjax fit` end to end: a file in, differences, report, verdict and figure out; what is wrong is said before."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from graphs import BASEBALL
+
+from rmjax.cli import main
+
+TEAMS = ["Bal", "Bos", "Cle", "Det", "Mil", "NY", "Tor"]
+
+
+@pytest.fixture
+def season(tmp_path):
+    rows = [(TEAMS[i], TEAMS[j], n) for (i, j), n in np.ndenumerate(BASEBALL) if n]
+    text = "".join(f"{a},{b},{a}\n" * n for a, b, n in rows)
+    file = tmp_path / "season.csv"
+    file.write_text("first,second,winner\n" + text)
+    return file
+
+
+def test_a_season_comes_out_as_published(season, tmp_path, capsys):
+    output = tmp_path / "out"
+    main(["fit", str(season), "--reference", "Bal", "--output", str(output), "--json"])
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert found == json.loads((output / "fit.json").read_text())
+    best = found["items"][0]
+    assert best["item"] == "Mil"
+    assert best["difference"] == pytest.approx(1.5813558766613942, abs=1e-12)
+    assert best["standard_error"] == pytest.approx(0.3432559816, abs=1e-9)
+    assert found["verdict"]["answer"] == "can"
+    assert found["counts"]["wins"] == 273
+    ET.parse(output / "fit.svg")
+
+
+def test_what_people_read_says_the_same(season, tmp_path, capsys):
+    main(["fit", str(season), "--output", str(tmp_path / "out"), "--no-verdict"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Mil" in shown
+    assert "All differences within a prompt are finite and identified." in shown
+    assert "scalar" not in shown
+
+
+def test_separated_data_have_no_numbers_and_say_why(tmp_path, capsys):
+    file = tmp_path / "chain.csv"
+    file.write_text("first,second,winner\nA,B,A\nB,C,B\n")
+    main(["fit", str(file), "--output", str(tmp_path / "out")])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "no finite number" in shown
+    assert "A never lost to B, C" in shown
+
+
+def test_ties_need_a_decision_and_a_link_with_ties_is_one(tmp_path, capsys):
+    file = tmp_path / "ties.jsonl"
+    rows = [("A", "B", "A")] * 6 + [("A", "B", "B")] * 2 + [("A", "B", "tie")] * 4
+    file.write_text("".join(json.dumps(dict(zip(("first", "second", "winner"), r))) + "\n" for r in rows))
+    output = ["--output", str(tmp_path / "out")]
+    with pytest.raises(SystemExit):
+        main(["fit", str(file), *output])
+    assert "--ties drop" in capsys.readouterr().err
+    main(["fit", str(file), *output, "--link", "davidson"])
+    assert "log_tie: 0.14" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--reference", "Nobody"], "one item of the file"),
+        (["--level", "1.5"], "between 0 and 1"),
+        (["--errors", "cluster"], "no clusters"),
+        (["--position"], "shown first"),
+        (["--columns.winner", "result"], "no column"),
+    ],
+)
+def test_what_cannot_be_done_is_said(season, tmp_path, capsys, options, message):
+    output = tmp_path / "out"
+    with pytest.raises(SystemExit) as caught:
+        main(["fit", str(season), "--output", str(output), *options])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_so_many_items_that_intervals_are_left_out(tmp_path, capsys):
+    n = 6000
+    file = tmp_path / "ring.csv"
+    text = "".join(f"m{k},m{(k + 1) % n},2,1\n" for k in range(n))
+    file.write_text("first,second,wins_first,wins_second\n" + text)
+    main(["fit", str(file), "--output", str(tmp_path / "out"), "--no-verdict", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["items"]) == n
+    assert found["items"][0]["standard_error"] is None
+    assert found["gradient_norm"] < 1e-6

@@ -1,0 +1,88 @@
+"""Laws of the page of a fit: numbers in figure, table and JSON are those of the fit, and what is none is none."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from games import CHAIN, ISLANDS, WEAK_BRIDGE
+from graphs import BASEBALL
+
+from rmjax import Comparisons
+from rmjax.identifiability import identify
+from rmjax.preferences import fit, scalar_verdict
+from rmjax.report.ranking import MOST, as_json, figure, rank, sentences
+from rmjax.report.standalone import standalone
+
+TEAMS = ["Bal", "Bos", "Cle", "Det", "Mil", "NY", "Tor"]
+SEASON = fit(Comparisons.from_wins(BASEBALL))
+
+
+def test_items_stand_by_their_difference_with_the_intervals_of_the_fit():
+    ranking = rank(SEASON, TEAMS, [""], reference=0)
+    assert ranking.names == ("Mil", "Det", "Tor", "NY", "Bos", "Cle", "Bal")
+    contrast = SEASON.contrast(4, 0)
+    assert ranking.difference[0] == pytest.approx(contrast.value, rel=1e-12)
+    assert (ranking.lower[0], ranking.upper[0]) == pytest.approx(contrast.interval(), rel=1e-9)
+    assert (ranking.difference[-1], ranking.standard_error[-1]) == (0, 0)
+
+
+def test_the_figure_is_a_document_that_says_its_numbers():
+    shown = figure(rank(SEASON, TEAMS, [""]))
+    document = ET.fromstring(standalone(shown.svg))
+    assert "Mil 0.531" in document[0].text
+    assert shown.numbers[0][0] == "Mil"
+    assert len(shown.numbers) == 7
+    with pytest.raises(ValueError, match="no chart"):
+        standalone("<p>no</p>")
+
+
+def test_what_has_no_finite_difference_is_last_and_not_in_the_figure():
+    estimate = fit(CHAIN)
+    ranking = rank(estimate, ["A", "B", "C"], [""])
+    assert np.isnan(ranking.difference).all()
+    assert "more items are in the table" in figure(ranking).caption
+    found = as_json(ranking, estimate, None, [], {})
+    assert found["items"][0]["difference"] is None
+    assert found["verdict"] is None
+    json.dumps(found, allow_nan=False)
+
+
+def test_many_items_are_cut_in_the_figure_and_whole_in_the_rest():
+    n = MOST + 5
+    ring = np.arange(n)
+    estimate = fit(Comparisons.from_votes(ring, (ring + 1) % n, [2] * n, [1] * n, [0] * n))
+    names = [f"a very long name of an item, number {k}" for k in range(n)]
+    ranking = rank(estimate, names, [""])
+    assert len(figure(ranking).numbers) == MOST
+    assert "5 more items" in figure(ranking).caption
+    assert "…" in figure(ranking).svg
+    assert len(as_json(ranking, estimate, None, [], {})["items"]) == n
+
+
+def test_prompts_stay_apart():
+    c = Comparisons.from_wins(np.kron(np.eye(2, dtype=int), [[0, 3], [1, 0]]), prompt=[0, 0, 1, 1])
+    ranking = rank(fit(c), ["A", "B", "A", "B"], ["p", "q"])
+    assert ranking.prompts == ("p", "p", "q", "q")
+    assert sentences(identify(c), list("ABAB")) == ["All differences within a prompt are finite and identified."]
+
+
+def test_sentences_name_the_sets_and_the_cut():
+    names = list("ABCD")
+    assert sentences(identify(ISLANDS), names)[0].startswith("1 more sets of items than prompts")
+    told = sentences(identify(WEAK_BRIDGE), names)
+    assert told[0] == "2 sets of items, within which differences are finite."
+    assert told[1].startswith("A, B never lost to C, D")
+    assert told[2].startswith("To mend it, judge more pairs until one of C, D wins")
+    long = identify(Comparisons.from_pairs([0] * 6, range(1, 7), [0] * 7))
+    assert "and 2 more" in " ".join(sentences(long, list("ABCDEFG")))
+
+
+def test_json_holds_the_parameters_and_the_verdict():
+    c = Comparisons.from_votes([0], [1], [6], [2], [0, 0], ties=[4])
+    estimate = fit(c, link="davidson")
+    found = as_json(rank(estimate, ["A", "B"], [""]), estimate, scalar_verdict(c, ties="drop"), ["x"], {"rows": 12})
+    assert found["parameters"]["log_tie"]["value"] == pytest.approx(np.log(4 / np.sqrt(12)))
+    assert found["verdict"]["answer"] == "can"
+    assert found["identification"]["unique"]
+    assert json.loads(json.dumps(found, allow_nan=False))["counts"] == {"rows": 12}
