@@ -1,7 +1,7 @@
 """Losses of margins, and likelihoods of comparisons."""
 
 from rmjax.losses.kernels import bradley_terry, curvature, probability, soft_label
-from rmjax.losses.likelihood import margins, negative_log_likelihood
+from rmjax.losses.likelihood import centering_penalty, margins, negative_log_likelihood
 from rmjax.losses.listwise import all_pairs, plackett_luce
 from rmjax.losses.noise import label_smoothed, lapse, noise_corrected, with_target_margin
 from rmjax.losses.normal import thurstone, thurstone_curvature, thurstone_probability
@@ -12,6 +12,7 @@ __all__ = [
     "all_pairs",
     "bradley_terry",
     "centering",
+    "centering_penalty",
     "curvature",
     "davidson",
     "label_smoothed",

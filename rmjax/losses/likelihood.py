@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
@@ -11,6 +13,7 @@ from rmjax.comparisons import Comparisons, Ties, check_ties
 from rmjax.errors import DataError
 from rmjax.losses.kernels import times_votes
 from rmjax.losses.links import WITH_TIES, LinkName, Parameters, check_link, vote_loss
+from rmjax.losses.penalties import centering
 
 
 def margins(scores: Float[Array, " N"], comparisons: Comparisons) -> Float[jax.Array, " E"]:
@@ -117,13 +120,7 @@ def negative_log_likelihood(
         )
     margin = margins(scores, comparisons)
     dtype = margin.dtype
-    a, b, tied, weight = (
-        jnp.asarray(x, dtype)
-        for x in (comparisons.wins_first, comparisons.wins_second, comparisons.ties, comparisons.weight)
-    )
-    if ties == "half":
-        a, b = a + tied / 2, b + tied / 2
-    votes = tuple(times_votes(weight, x) for x in ((a, b, tied) if link in WITH_TIES else (a, b)))
+    votes = _weighted_votes(comparisons, link, ties, dtype)
     counted = sum(votes, start=jnp.zeros_like(margin))
     # Before the loss: behind it, the gradient of what is not a number leaks.
     margin = jnp.where(counted == 0, 0, margin)
@@ -133,6 +130,60 @@ def negative_log_likelihood(
         shown = _column(comparisons, "order", counted, "which answer was shown first")
         margin = margin + jnp.asarray(given["position"], dtype) * shown
     return vote_loss(row, margin, given, votes).sum(), counted.sum()
+
+
+def centering_penalty(
+    scores: Float[Array, " N"], comparisons: Comparisons, *, link: LinkName = "bradley_terry", ties: Ties | None = None
+) -> tuple[Float[jax.Array, ""], Float[jax.Array, ""]]:
+    r"""The centring penalty of all votes that count, as (sum, count).
+
+    $$\sum_e n_e\,(r_{first(e)} + r_{second(e)})^2, \qquad \sum_e n_e$$
+
+    It pins scores near 0 and identifies nothing: see `centering`.
+
+    Guarantees: its gradient in a margin of free scores is 0 where every response is in one pair; weight 0 is deletion,
+    as in `negative_log_likelihood`, whose count is the same.
+
+    Args:
+        scores: one score per response.
+        comparisons: the judged pairs with their votes.
+        link: under a link with ties a tie counts.
+        ties: as in `negative_log_likelihood`; unset, ties count under a link that has them and no other.
+
+    Returns:
+        Sum in squared logits and count in weighted votes.
+
+    Raises:
+        DataError: there is not one score per response.
+
+    Example:
+        >>> from rmjax import Comparisons
+        >>> pairs = Comparisons.from_pairs([0], [1], prompt=[0, 0])
+        >>> total, count = centering_penalty(jnp.array([1.5, -0.5]), pairs)
+        >>> print(total, count)
+        1.0 1.0
+
+    Reference:
+        Eisenstein et al. 2023, equation 2.
+    """
+    dtype = margins(scores, comparisons).dtype
+    counted = sum(_weighted_votes(comparisons, link, ties, dtype), start=jnp.zeros(comparisons.first.shape, dtype))
+    used = counted > 0
+    first, second = (
+        jnp.where(used, at_least_float32(scores)[index], 0) for index in (comparisons.first, comparisons.second)
+    )
+    return (counted * centering(first, second)).sum(), counted.sum()
+
+
+def _weighted_votes(comparisons: Comparisons, link: LinkName, ties: Ties | None, dtype: Any) -> tuple[jax.Array, ...]:
+    """Votes for the first, the second and, under a link with ties, for a tie, times the weight; 0 where that is 0."""
+    a, b, tied, weight = (
+        jnp.asarray(x, dtype)
+        for x in (comparisons.wins_first, comparisons.wins_second, comparisons.ties, comparisons.weight)
+    )
+    if ties == "half":
+        a, b = a + tied / 2, b + tied / 2
+    return tuple(times_votes(weight, x) for x in ((a, b, tied) if link in WITH_TIES else (a, b)))
 
 
 def _column(comparisons: Comparisons, name: str, counted: jax.Array, what: str) -> jax.Array:

@@ -13,6 +13,7 @@ from rmjax.data.contract import TextContract
 from rmjax.data.formats import Fields
 from rmjax.errors import CheckpointError, DataError
 from rmjax.sharding import MeshShape
+from rmjax.train.objective import Objective, check_objective
 from rmjax.train.optimizer import PRETRAINED_RATE, OptimizerConfig
 
 
@@ -62,6 +63,8 @@ class TrainConfig:
     """How a prompt and an answer become tokens. What is "auto" stays as it was for an exported model."""
     packing: PackSpec = PackSpec()
     """How trees are packed into rows."""
+    loss: Objective = Objective()
+    """What is minimised."""
     optimizer: OptimizerConfig = OptimizerConfig()
     """AdamW."""
     mesh: MeshShape = MeshShape()
@@ -108,7 +111,7 @@ def resolve(config: TrainConfig) -> TrainConfig:
         The configuration in force; resolving it again changes nothing.
 
     Raises:
-        DataError: a count is smaller than it can be, or an option of the optimiser is out of range.
+        DataError: a count is smaller than it can be, an option of the optimiser is out of range, or the loss is none.
 
     Example:
         >>> resolve(TrainConfig(model="tiny")).optimizer.learning_rate
@@ -137,8 +140,10 @@ def resolve(config: TrainConfig) -> TrainConfig:
     rate, data = config.optimizer.learning_rate, config.data
     if rate is None:
         rate = _FROM_SCRATCH if config.model == "tiny" else PRETRAINED_RATE
-    if data.path == "synthetic" and data.ties is None:
-        data = dataclasses.replace(data, ties="drop")
+    ties = check_objective(config.loss, data.ties)
+    if data.path == "synthetic" and ties is None:
+        ties = "drop"
+    data = dataclasses.replace(data, ties=ties)
     return dataclasses.replace(config, data=data, optimizer=dataclasses.replace(config.optimizer, learning_rate=rate))
 
 

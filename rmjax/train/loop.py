@@ -134,6 +134,7 @@ def train(prepared: Prepared, config: TrainConfig, observe: Sequence[Observer] =
     everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
     gradient_fn = make_gradient_fn(
         model.config,
+        objective=config.loss,
         ties=config.data.ties,
         dtype=_FLOAT_OF[config.dtype],
         remat=config.remat,
@@ -229,7 +230,7 @@ def evaluate_held_out(
     scored, held_out = score_all(model.params, layout, score_fn, mesh=mesh), layout.tokenised.data.comparisons
     allowed = rounding(model, _FLOAT_OF[config.dtype])
     swap = score_swapped(model, layout, scored, score_fn, rounding=allowed)
-    found = held_out_metrics(scored.margins(held_out), held_out, config.data.ties)
+    found = held_out_metrics(scored.margins(held_out), held_out, config.data.ties, config.loss)
     return found | {"eval_swap_passed": swap.passed}
 
 

@@ -11,12 +11,14 @@ import numpy as np
 
 from rmjax.comparisons import Comparisons, Ties
 from rmjax.data.tokenise import SHOWN
-from rmjax.diagnostics.metrics import Targets, accuracy_terms, likelihood_terms, margin_terms
+from rmjax.diagnostics.metrics import Targets, accuracy_terms, margin_terms
 from rmjax.diagnostics.summary import as_json
 from rmjax.errors import CheckpointError
+from rmjax.train.objective import Objective, held_out_loss
 from rmjax.train.step import StepReadout
 from rmjax.train.whole_files import write_whole
 
+_TERMS = {"accuracy": accuracy_terms, "margin": margin_terms}
 # Levels have a constant per prompt that nothing fixes: they stand in the file and no curve is drawn of them.
 _LEVELS = ("min_reward", "mean_reward", "max_reward")
 
@@ -55,22 +57,25 @@ def step_metrics(parts: Sequence[tuple[Comparisons, StepReadout, np.ndarray]], t
     }
 
 
-def held_out_metrics(margins: np.ndarray, comparisons: Comparisons, ties: Ties | None) -> dict[str, Any]:
+def held_out_metrics(
+    margins: np.ndarray, comparisons: Comparisons, ties: Ties | None, objective: Objective = Objective()
+) -> dict[str, Any]:
     """Metrics of one evaluation during training.
 
     Args:
         margins: of the model, [E], in logits.
         comparisons: what was held out.
         ties: what becomes of ties.
+        objective: the loss of the run.
 
     Returns:
         `eval_loss`, `eval_accuracy`, `eval_margin` and `eval_count`, as in `step_metrics`.
     """
     targets = Targets.from_votes(comparisons, cluster=np.zeros(comparisons.num_comparisons), ties=ties)
     count = float(targets.counts.sum())
-    terms = {"loss": likelihood_terms, "accuracy": accuracy_terms, "margin": margin_terms}
-    found = {f"eval_{name}": float(of(margins, targets)[0].sum()) / max(count, 1e-30) for name, of in terms.items()}
-    return found | {"eval_count": count}
+    sums = {"loss": held_out_loss(margins, comparisons, objective, ties)}
+    sums |= {name: float(of(margins, targets)[0].sum()) for name, of in _TERMS.items()}
+    return {f"eval_{name}": total / max(count, 1e-30) for name, total in sums.items()} | {"eval_count": count}
 
 
 class MetricsLog:

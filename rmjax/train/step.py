@@ -11,10 +11,11 @@ import jax.numpy as jnp
 
 from rmjax.batch import Batch
 from rmjax.comparisons import Ties
-from rmjax.losses import margins, negative_log_likelihood
+from rmjax.losses import margins
 from rmjax.models.config import ModelConfig
 from rmjax.models.forward import forward
 from rmjax.models.params import Params
+from rmjax.train.objective import Objective, training_loss
 from rmjax.train.trainable import join
 
 
@@ -38,6 +39,7 @@ def loss_and_readout(
     batch: Batch,
     config: ModelConfig,
     *,
+    objective: Objective = Objective(),
     ties: Ties | None = None,
     dtype: Any = jnp.float32,
     remat: str = "none",
@@ -50,21 +52,22 @@ def loss_and_readout(
         frozen: the others.
         batch: packed rows with their comparisons.
         config: the decoder.
-        ties: what the link does with ties.
+        objective: what is minimised.
+        ties: what a link without ties does with them.
         dtype: of matmuls.
         remat: what the backward pass recomputes, as in `forward`.
         layer_margins: read margins at every layer, or at the last alone.
 
     Returns:
-        Sum in nats and the readout.
+        Sum of what is minimised, and the readout, whose sum is without the penalty.
     """
     params, below = join(trained, frozen)
     out = forward(params, batch, config, below=below, dtype=dtype, remat=remat, layer_scores=layer_margins)
-    loss_sum, count = negative_log_likelihood(out.scores, batch.comparisons, ties=ties)
+    minimised, loss_sum, count = training_loss(out.scores, batch.comparisons, objective, ties)
     scores = jax.lax.stop_gradient(out.scores)
     layers = scores[None] if out.layer_scores is None else out.layer_scores
     by_layer = jax.vmap(lambda s: margins(s, batch.comparisons))(layers)
-    return loss_sum, StepReadout(jax.lax.stop_gradient(loss_sum), count, by_layer, scores)
+    return minimised, StepReadout(jax.lax.stop_gradient(loss_sum), count, by_layer, scores)
 
 
 def make_gradient_fn(config: ModelConfig, *, out_shardings: Any = None, **options: Any) -> GradientFn:
