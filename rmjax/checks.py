@@ -64,6 +64,8 @@ def whole_numbers(name: str, value: ArrayLike) -> np.ndarray:
         ) from error
     bound = np.iinfo(np.int32)
     if given.dtype.kind in "iu":
+        if not given.size or (given.min() >= bound.min and given.max() <= bound.max):
+            return given.astype(np.int32)
         right = (given >= bound.min) & (given <= bound.max)
     elif given.dtype.kind == "f":
         wide = given.astype(np.promote_types(given.dtype, np.float64))  # the bounds are no numbers of fewer bits

@@ -79,7 +79,8 @@ class Comparisons:
             array([1.], dtype=float32)
         """
         chosen, rejected = whole_numbers("chosen", chosen), whole_numbers("rejected", rejected)
-        return cls.from_votes(chosen, rejected, np.ones(chosen.shape), np.zeros(chosen.shape), prompt, **optional)
+        won, lost = np.ones(chosen.shape, np.float32), np.zeros(chosen.shape, np.float32)
+        return cls.from_votes(chosen, rejected, won, lost, prompt, **optional)
 
     @classmethod
     def from_votes(
@@ -465,25 +466,29 @@ def _check(c: Comparisons) -> None:
             raise DataError(what, {"comparison": e} | {k: v[e].item() for k, v in values.items()}, remedy)
 
     pair = {"first": c.first, "second": c.second}
-    outside = (np.minimum(c.first, c.second) < 0) | (np.maximum(c.first, c.second) >= c.num_responses)
-    refuse(outside, "a response index is out of range", pair, f"Indices run from 0 to {c.num_responses - 1}.")
+    # Extremes first: they are read once, where to find the comparison that is wrong takes arrays of its own.
+    if c.first.size and not (_inside(c.first, c.num_responses) and _inside(c.second, c.num_responses)):
+        outside = (np.minimum(c.first, c.second) < 0) | (np.maximum(c.first, c.second) >= c.num_responses)
+        refuse(outside, "a response index is out of range", pair, f"Indices run from 0 to {c.num_responses - 1}.")
     refuse(
         c.first == c.second,
         "a response is compared with itself",
         pair,
         "Drop the comparison: it says nothing.",
     )
-    prompts = {"prompt_of_first": c.prompt[c.first], "prompt_of_second": c.prompt[c.second]}
-    refuse(
-        prompts["prompt_of_first"] != prompts["prompt_of_second"],
-        "a comparison joins two prompts",
-        pair | prompts,
-        "Compare answers to the same prompt: each prompt has a constant of its own that no comparison can see.",
-    )
+    if c.first.size and c.prompt.min() != c.prompt.max():
+        prompts = {"prompt_of_first": c.prompt[c.first], "prompt_of_second": c.prompt[c.second]}
+        refuse(
+            prompts["prompt_of_first"] != prompts["prompt_of_second"],
+            "a comparison joins two prompts",
+            pair | prompts,
+            "Compare answers to the same prompt: each prompt has a constant of its own that no comparison can see.",
+        )
     for name in ("wins_first", "wins_second", "ties", "weight"):
         value = getattr(c, name)
-        bad = ~np.isfinite(value) | (value < 0)
-        refuse(bad, f"{name} must be finite and not negative", {name: value}, "Mend the count or drop the row.")
+        if value.size and not (value.min() >= 0 and value.max() < np.inf):  # neither holds of what is no number
+            bad = ~np.isfinite(value) | (value < 0)
+            refuse(bad, f"{name} must be finite and not negative", {name: value}, "Mend the count or drop the row.")
     if (target := c.target_margin) is not None:
         refuse(
             ~np.isfinite(target), "a target margin is finite", {"target_margin": target}, "Mend it, or drop the row."
@@ -491,3 +496,7 @@ def _check(c: Comparisons) -> None:
     if (order := c.order) is not None:
         known = "Say +1 where the first was shown first, -1 where the second was, 0 where nobody knows."
         refuse(~np.isin(order, (-1, 0, 1)), "an order is +1, -1 or 0", {"order": order}, known)
+
+
+def _inside(index: Array, items: int) -> bool:
+    return bool(index.min() >= 0 and index.max() < items)

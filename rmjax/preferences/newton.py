@@ -19,6 +19,7 @@ DENSE = 3000
 FACTORISED = 64
 _TRIED = 100
 _STEPS = 200
+_EXACT = 1e-13
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
@@ -69,15 +70,18 @@ class Gauge:
             return mean
         return sparse.csr_array((1 / count[self.block], (self.block, at)))
 
-    def solver(self, hessian: Matrix) -> Callable[[np.ndarray], np.ndarray]:
-        """The pseudo-inverse of the Hessian on the complement of the constants, as a function of vectors or columns."""
+    def solver(self, hessian: Matrix, accuracy: float = _EXACT) -> Callable[[np.ndarray], np.ndarray]:
+        """The pseudo-inverse of the Hessian on the complement of the constants, as a function of vectors or columns.
+
+        Where it is computed by conjugate gradients, they end when what is left is this share of the right-hand side.
+        """
         factor = None
 
         def solve(b: np.ndarray) -> np.ndarray:
             nonlocal factor
             b = self.project(b)
             if factor is None and b.ndim == 1 and len(b) > FACTORISED:
-                found = self._by_gradients(hessian, b)
+                found = self._by_gradients(hessian, b, accuracy)
                 if found is not None:
                     return self.project(found)
             if isinstance(hessian, np.ndarray):
@@ -87,12 +91,12 @@ class Gauge:
 
         return solve
 
-    def _by_gradients(self, hessian: Matrix, b: np.ndarray) -> np.ndarray | None:
+    def _by_gradients(self, hessian: Matrix, b: np.ndarray, accuracy: float) -> np.ndarray | None:
         """Conjugate gradients; None where a factorisation is the better way."""
         weight = hessian.diagonal()
         steps = _TRIED if isinstance(hessian, np.ndarray) else 20 * len(b)
         precondition = sparse_linalg.aslinearoperator(sparse.diags_array(1 / weight))
-        found, failed = sparse_linalg.cg(hessian, b, rtol=1e-13, maxiter=steps, M=precondition)
+        found, failed = sparse_linalg.cg(hessian, b, rtol=accuracy, maxiter=steps, M=precondition)
         if failed and not isinstance(hessian, np.ndarray):
             raise RMJaxError(
                 "conjugate gradients did not converge",
@@ -140,15 +144,14 @@ def minimise(objective: Objective, start: np.ndarray, gauge: Gauge, positive: in
     x = gauge.project(start)
     value, gradient, hessian = objective.derivatives(x)
     for iteration in range(1, _STEPS + 1):
-        step = -gauge.solver(hessian)(gradient)
+        step = -gauge.solver(hessian, _accuracy(value, gradient, hessian))(gradient)
         decrement = -float(gradient @ step)
-        moved, reached = _descend(objective, x, value, step, decrement, positive)
+        moved = _descend(objective, x, value, step, decrement, positive)
         if moved is None:
             break
-        x = moved
-        value, gradient, hessian = objective.derivatives(x)
+        x, (value, gradient, hessian) = moved
         # Half the decrement is how far the value is above the minimum; a last step has squared what was left.
-        if decrement <= 1e-14 * max(1.0, abs(reached)) * 1e-4:
+        if decrement <= 1e-14 * max(1.0, abs(value)) * 1e-4:
             return Optimum(x, value, gradient, hessian, iteration)
     else:
         iteration = _STEPS
@@ -162,17 +165,26 @@ def minimise(objective: Objective, start: np.ndarray, gauge: Gauge, positive: in
     return Optimum(x, value, gradient, hessian, iteration)
 
 
+def _accuracy(value: float, gradient: np.ndarray, hessian: Matrix) -> float:
+    """How exactly a step is worth computing: to the share of the way that Newton's method leaves after it."""
+    weight = hessian.diagonal()
+    left = float(gradient @ np.divide(gradient, weight, out=np.zeros_like(gradient), where=weight > 0))
+    return float(np.clip(np.sqrt(left / max(1.0, abs(value))), _EXACT, 1e-2))
+
+
 def _descend(
     objective: Objective, x: np.ndarray, value: float, step: np.ndarray, decrement: float, positive: int | None
-) -> tuple[np.ndarray | None, float]:
-    """The first of the step, its half, its quarter that descends; None where rounding is all that is left."""
+) -> tuple[np.ndarray, tuple[float, np.ndarray, Matrix]] | None:
+    """The first of the step, its half, its quarter that descends, with its derivatives; None where none does."""
     size = 1.0
     if positive is not None and step[positive] < 0:
         size = min(1.0, -0.9 * x[positive] / step[positive])
-    for _ in range(60):
+    for halvings in range(60):
         moved = x + size * step
-        reached = objective.value(moved)
+        # Most whole steps descend, and then their derivatives are needed next.
+        found = None if halvings else objective.derivatives(moved)
+        reached = objective.value(moved) if found is None else found[0]
         if reached <= value - 1e-4 * size * decrement + _ROUNDING * abs(value):
-            return moved, reached
+            return moved, objective.derivatives(moved) if found is None else found
         size /= 2
-    return None, value
+    return None

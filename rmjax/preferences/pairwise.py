@@ -11,13 +11,11 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy import sparse
 
 from rmjax.losses.links import LINKS, vote_loss
 from rmjax.preferences.newton import Matrix, assemble
 from rmjax.preferences.rows import Rows
-
-# Rows are padded to a power of two, so that a few shapes are compiled.
-_SMALLEST = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,18 +62,26 @@ class PairTerms:
 
     def hessian(self, bend: np.ndarray) -> Matrix:
         """The weighted Laplacian of the graph, bordered by the parameters."""
-        row, column, value = self._entries(bend)
-        return assemble(row, column, value, self.items + len(self.names))
-
-    def _entries(self, bend: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Row, column and value of what sums to the Hessian."""
-        i, j, n = self.rows.first, self.rows.second, self.items
+        i, j, size = self.rows.first, self.rows.second, self.items + len(self.names)
         c = bend[:, 0, 0]
-        row, column, value = [i, j, i, j], [i, j, j, i], [c, c, -c, -c]
+        own = np.bincount(i, c, minlength=size) + np.bincount(j, c, minlength=size)
+        own[: self.items] += self.ridge
+        across = assemble(i, j, c, size)
+        if isinstance(across, np.ndarray):
+            hessian = -(across + across.T)
+            hessian[np.diag_indices(size)] += own
+        else:
+            hessian = (sparse.diags_array(own) - across - across.T).tocsr()
+        return hessian + assemble(*self._border(bend), size) if self.names else hessian
+
+    def _border(self, bend: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row, column and value of the entries of the parameters."""
+        i, j, n = self.rows.first, self.rows.second, self.items
+        row, column, value = [], [], []
+        at = np.arange(n)
         for k in range(len(self.names)):
             side = bend[:, 0, k + 1]
             border = np.bincount(i, side, minlength=n) - np.bincount(j, side, minlength=n)
-            at = np.arange(n)
             row += [at, np.full(n, n + k)]
             column += [np.full(n, n + k), at]
             value += [border, border]
@@ -83,9 +89,6 @@ class PairTerms:
                 row.append(np.array([n + k]))
                 column.append(np.array([n + m]))
                 value.append(np.array([bend[:, k + 1, m + 1].sum()]))
-        if self.ridge:
-            at = np.arange(n)
-            row, column, value = [*row, at], [*column, at], [*value, np.full(n, self.ridge)]
         return np.concatenate(row), np.concatenate(column), np.concatenate(value)
 
 
@@ -93,14 +96,11 @@ def row_terms(
     margin: np.ndarray, parameters: np.ndarray, rows: Rows, link: str, position: bool, *, curved: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Loss, gradient and Hessian of every row by its margin and the parameters."""
-    size, padded = len(margin), max(_SMALLEST, 1 << max(len(margin) - 1, 0).bit_length())
-
-    def pad(x: np.ndarray) -> np.ndarray:
-        return np.pad(np.asarray(x, np.float64), [(0, padded - size)] + [(0, 0)] * (x.ndim - 1))
-
+    size = len(margin)
+    votes, order = rows.padded
     with jax.enable_x64(True):
-        votes, order = (np.asarray(x, np.float64) if size == padded else pad(x) for x in (rows.votes, rows.order))
-        loss, slope, bend = _row_terms(pad(margin), jnp.asarray(parameters), votes, order, link, position, curved)
+        margin = np.pad(margin, (0, len(order) - size))
+        loss, slope, bend = _row_terms(margin, jnp.asarray(parameters), votes, order, link, position, curved)
         return np.asarray(loss)[:size], np.asarray(slope)[:size], np.asarray(bend)[:size]
 
 

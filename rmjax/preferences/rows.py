@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cached_property
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from rmjax.comparisons import Comparisons, Ties
@@ -11,6 +14,9 @@ from rmjax.errors import DataError
 from rmjax.identifiability.graph import tied_pairs
 from rmjax.identifiability.tally import Tally, tally
 from rmjax.losses.links import WITH_TIES
+
+# Rows are padded to a power of two, so that a few shapes are compiled.
+_SMALLEST = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +27,17 @@ class Rows:
     second: np.ndarray  # [E] int
     votes: np.ndarray  # [E, 2 or 3], weighted votes for the first, the second and, under a link with ties, ties
     order: np.ndarray  # [E], +1 where the first was shown first, -1 where the second was, 0 where that is left open
+
+    @cached_property
+    def padded(self) -> tuple[jax.Array, jax.Array]:
+        """Votes and order with rows of no votes behind: every step of a fit reads them, and none changes them."""
+        size = len(self.first)
+        more = max(_SMALLEST, 1 << max(size - 1, 0).bit_length()) - size
+        with jax.enable_x64(True):
+            return (
+                jnp.asarray(np.pad(np.asarray(self.votes, np.float64), ((0, more), (0, 0)))),
+                jnp.asarray(np.pad(np.asarray(self.order, np.float64), (0, more))),
+            )
 
     def take(self, keep: np.ndarray) -> Rows:
         """Some of the rows."""
