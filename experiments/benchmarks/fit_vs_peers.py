@@ -9,15 +9,18 @@ compiles, is a row of its own. Both sides take turns, and times are medians.
 
 - evalica takes arrays and turns them into lists itself: that is in its time, and also a row of its own. It stops by
   default where scores move by less than 1e-6; asked for 1e-12 it reaches the same optimum as rmjax.
-- All are also timed with votes added up per pair by NumPy before, which is the fastest way to use evalica and choix. The
+- All are also timed with votes added up per pair by NumPy before, which is the fastest way to use evalica and choix.
+The
   adding up is in the time of each, and rmjax reads the same counts.
-- choix is timed in two forms: the matrix of wins, and the lists of pairs that its documentation shows. It and arena-rank
+- choix is timed in two forms: the matrix of wins, and the lists of pairs that its documentation shows. It and
+arena-rank
   are asked for the smaller sizes where they cannot do the larger: the reasons are in the rows.
-- arena-rank compiles at every fit, so that no call of it is warm. Its default tolerance is of the mean loss per vote; it
+- arena-rank compiles at every fit, so that no call of it is warm. Its default tolerance is of the mean loss per vote;
+it
   is asked to go on until the gradient of the mean is below 1e-12 or 1000 steps are done.
 
-A million comparisons of 100,000 items are fitted in a process of its own, which reports the most memory that it held. In
-them every item beats the next in a circle once, so that the graph of wins is strongly connected.
+A million comparisons of 100,000 items are fitted in a process of its own, which reports the most memory that it held.
+In them every item beats the next in a circle once, so that the graph of wins is strongly connected.
 
 Five minutes and 6 GB of memory on 2 CPU cores. Expected: rmjax takes at most the time of evalica on 10 million
 comparisons as arrays, contrasts agree to 1e-6, and the large fit stays under 2 GB.

@@ -96,7 +96,8 @@ def fit(
             check_parameters(rows, items, link, position)
         terms = PairTerms(rows, items, link, position and items > 0, ridge)
         start = np.concatenate([np.zeros(items), _start(terms)])
-    found = _maximise(terms, start, gauge, bias_reduction)
+    # A ridge leaves no constant free, and its optimum sums to 0 in every set all the same.
+    found = _maximise(terms, start, dataclasses.replace(gauge, free=True), bias_reduction)
     scores = np.full(len(report.prompt), np.nan)
     scores[number >= 0] = found.x[:items]
     return Fit(

@@ -42,7 +42,8 @@ def assemble(row: np.ndarray, column: np.ndarray, value: np.ndarray, size: int) 
     """A matrix from entries, of which those at one place are added up."""
     if size > DENSE:
         return sparse.coo_array((value, (row, column)), shape=(size, size)).tocsr()
-    return np.bincount(row * size + column, value, minlength=size * size).reshape(size, size)
+    flat = np.bincount(row * size + column, value, minlength=size * size)  # of integers where there is no entry
+    return flat.astype(np.float64, copy=False).reshape(size, size)
 
 
 @dataclasses.dataclass(frozen=True)

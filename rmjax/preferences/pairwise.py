@@ -64,8 +64,9 @@ class PairTerms:
         """The weighted Laplacian of the graph, bordered by the parameters."""
         i, j, size = self.rows.first, self.rows.second, self.items + len(self.names)
         c = bend[:, 0, 0]
-        own = np.bincount(i, c, minlength=size) + np.bincount(j, c, minlength=size)
-        own[: self.items] += self.ridge
+        own = np.zeros(size)
+        own[: self.items] = self.ridge
+        own += np.bincount(i, c, minlength=size) + np.bincount(j, c, minlength=size)
         across = assemble(i, j, c, size)
         if isinstance(across, np.ndarray):
             hessian = -(across + across.T)
