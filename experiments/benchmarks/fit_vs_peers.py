@@ -105,8 +105,8 @@ LISTS = (
 )
 TOO_LARGE = {
     "evalica": "holds two full matrices of items by items: 160 GB",
-    "choix": "every method but mm_pairwise holds a full matrix of items by items, 80 GB; that one walks a list of pairs in "
-    "Python, and needs more iterations than the 10,000 that it allows where most pairs never met",
+    "choix": "every method but mm_pairwise holds a full matrix of items by items, 80 GB; that one walks a list of pairs "
+    "in Python, and needs more iterations than the 10,000 that it allows where most pairs never met",
 }
 
 

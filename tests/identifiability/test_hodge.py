@@ -8,6 +8,7 @@ import pytest
 from graphs import BASEBALL
 from hypothesis import given
 from hypothesis import strategies as st
+from published import NETFLIX, SUSHI
 
 from rmjax import Comparisons
 from rmjax.errors import DataError, IdentifiabilityError, SampleSizeError
@@ -19,22 +20,6 @@ EPS = float(np.finfo(np.float64).eps)
 ITEMS = 9
 ALL = np.array(list(itertools.combinations(range(ITEMS), 2)))
 PARTS = ("gradient", "curl", "harmonic")
-
-# Netflix Prize, four films, 588 voters (PrefLib, ED-00004-138, pairs counted from the orders); wins of row over column.
-NETFLIX = [[0, 205, 334, 368], [383, 0, 412, 464], [254, 176, 0, 317], [220, 124, 271, 0]]
-# Kamishima, Nantonac collaborative filtering, KDD 2003: ten kinds of sushi, 5,000 orders; items by number.
-SUSHI = [
-    [0, 2152, 2848, 2570, 2428, 3449, 1420, 2859, 3785, 2373],
-    [2848, 0, 3395, 2809, 2701, 3808, 1285, 3625, 4347, 2823],
-    [2152, 1605, 0, 2316, 2025, 3117, 1131, 2503, 3847, 1815],
-    [2430, 2191, 2684, 0, 2413, 2941, 1421, 2645, 3311, 2338],
-    [2572, 2299, 2975, 2587, 0, 3349, 1477, 2964, 3754, 2541],
-    [1551, 1192, 1883, 2059, 1651, 0, 893, 1779, 3288, 1427],
-    [3580, 3715, 3869, 3579, 3523, 4107, 0, 4101, 4414, 3557],
-    [2141, 1375, 2497, 2355, 2036, 3221, 899, 0, 4103, 1932],
-    [1215, 653, 1153, 1689, 1246, 1712, 586, 897, 0, 777],
-    [2627, 2177, 3185, 2662, 2459, 3573, 1443, 3068, 4223, 0],
-]
 
 
 @st.composite

@@ -8,6 +8,7 @@ import pytest
 from graphs import BASEBALL
 from hypothesis import given
 from hypothesis import strategies as st
+from published import NETFLIX, SUSHI
 
 from rmjax import Comparisons
 from rmjax.errors import DataError
@@ -20,19 +21,7 @@ ALL = np.array(list(itertools.combinations(range(ITEMS), 2)))
 KINDS = ("weak", "moderate", "strong")
 seeds = st.integers(0, 2**32 - 1)
 
-# Cited in test_hodge.py: Netflix, 588 voters (PrefLib), and sushi, 5,000 orders (Kamishima 2003); items by number.
-NETFLIX = [[0, 205, 334, 368], [383, 0, 412, 464], [254, 176, 0, 317], [220, 124, 271, 0]]
-SUSHI_ABOVE = [
-    [2152, 2848, 2570, 2428, 3449, 1420, 2859, 3785, 2373],
-    [3395, 2809, 2701, 3808, 1285, 3625, 4347, 2823],
-    [2316, 2025, 3117, 1131, 2503, 3847, 1815],
-    [2413, 2941, 1421, 2645, 3311, 2338],
-    [3349, 1477, 2964, 3754, 2541],
-    [893, 1779, 3288, 1427],
-    [4101, 4414, 3557],
-    [4103, 1932],
-    [777],
-]
+# Of Plackett-Luce, from the 5,000 orders.
 SUSHI_FIT = [
     0.044603754166795205,
     0.48587320589115446,
@@ -45,12 +34,6 @@ SUSHI_FIT = [
     -0.9393079880374479,
     0.23769257475569597,
 ]
-
-
-def sushi():
-    i, j = np.triu_indices(10, 1)
-    won = np.concatenate(SUSHI_ABOVE)
-    return Comparisons.from_votes(i, j, won, 5000 - won, np.zeros(10, int))
 
 
 @st.composite
@@ -292,7 +275,7 @@ def test_scores_that_leave_no_doubt_break_nothing():
 
 def test_published_triples():
     """Sushi: 120 triples, weak and moderate hold, strong fails in 28. Netflix: four triples, none fails."""
-    result = transitivity(sushi())
+    result = transitivity(Comparisons.from_wins(SUSHI))
     assert (result.triples, counts(result)) == (120, [0, 0, 28])
     assert result.num_cyclic == 0
     assert result.strong.lower > 0  # at a level of 95 %, some do fail
@@ -302,7 +285,7 @@ def test_published_triples():
 
 def test_sushi_breaks_more_than_the_best_scalar_explains():
     """The scores are the Plackett-Luce estimate of the same orders; they expect 3 or 4 violations and not 28."""
-    expected = transitivity_under(sushi(), SUSHI_FIT, seed=0)
+    expected = transitivity_under(Comparisons.from_wins(SUSHI), SUSHI_FIT, seed=0)
     assert expected.strong.mean == pytest.approx(3.5, abs=0.5)
     assert expected.strong.at_least == pytest.approx(1 / 201)
 
