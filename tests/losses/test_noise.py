@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from precision import EPS, exact, relative
+from precision import EPS, TINY, exact, relative
 from scipy import special
 
 from rmjax import losses
@@ -55,7 +55,8 @@ def test_they_pull_in_opposite_directions(d, rate):
 def test_their_curvature_is_that_of_bradley_terry(d, rate):
     want = np.asarray(losses.curvature(d), np.float64)
     for name in FAMILY:
-        assert relative(bend[name](d, rate), want) <= 16 * eps / (1 - 2 * float(rate)) ** 2
+        bound = 16 * eps / (1 - 2 * float(rate)) ** 2 * want + TINY  # a part of it is flushed
+        assert (np.abs(bend[name](d, rate) - want) <= bound).all()
 
 
 @given(st.floats(1e-3, 0.49))

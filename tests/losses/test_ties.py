@@ -43,7 +43,7 @@ def oracle(name, outcome, what):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@given(margins(size=48), parameters)
+@given(margins(size=40), parameters)
 def test_values_and_derivatives_have_full_precision(name, d, parameter):
     there = np.full_like(d, parameter)
     scale = 16 * eps * (1 + np.abs(d) + parameter)
@@ -56,7 +56,7 @@ def test_values_and_derivatives_have_full_precision(name, d, parameter):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@given(margins(size=48, largest=40.0), parameters, outcomes)
+@given(margins(size=40, largest=40.0), parameters, outcomes)
 def test_curvature_and_the_derivative_of_the_parameter(name, d, parameter, outcome):
     there = np.full_like(d, parameter)
     scale = 64 * eps * (1 + np.abs(d) + parameter)

@@ -53,10 +53,10 @@ def test_no_scores_whatever_beat_a_cycle(scores):
 
 
 def test_scalars_are_left_in_peace_as_often_as_promised():
-    """Of 40 worlds of few votes: at the level .95 about two are called otherwise, and hardly ever more than seven."""
-    said = [scalar_verdict(world(seed, votes=8), seed=seed).answer for seed in range(40)]
+    """Of 12 worlds of few votes: at the level .95 one in twenty is called otherwise, and hardly ever four."""
+    said = [scalar_verdict(world(seed, votes=8), seed=seed).answer for seed in range(12)]
     assert said.count("cannot") == 0
-    assert said.count("not under this link") <= 7
+    assert said.count("not under this link") <= 3
 
 
 def test_another_link_is_not_called_a_cycle():
