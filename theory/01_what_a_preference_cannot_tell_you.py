@@ -19,6 +19,7 @@
 
 # %%
 import data
+import jax
 import jax.numpy as jnp
 import numpy as np
 import style
@@ -67,9 +68,14 @@ votes = Comparisons.from_votes(
 scores = np.array([1.25, 0.25, -0.5, 0.75, 0.5, -1.0], np.float32)
 
 
+@jax.jit
+def mean_loss(scores):
+    total, count = negative_log_likelihood(scores, votes)
+    return total / count
+
+
 def nats(scores):
-    total, count = negative_log_likelihood(jnp.asarray(scores), votes)
-    return float(total / count)
+    return float(mean_loss(jnp.asarray(scores, jnp.float32)))
 
 
 shift = np.array([100.0, -28.0], np.float32)[prompt]
@@ -111,23 +117,26 @@ conventions = {
 figure, (valley, slices, scales) = plt.subplots(
     1, 3, figsize=(10.2, 3.4), gridspec_kw={"width_ratios": [1, 1, 1.45]}, layout="constrained"
 )
-grid = np.linspace(-4, 4, 201)
-loss = 0.7 * np.logaddexp(0, -(grid - grid[:, None])) + 0.3 * np.logaddexp(0, grid - grid[:, None])
-lines = valley.contour(grid, grid, loss, levels=[0.62, 0.7, 0.85, 1.1, 1.5, 2, 2.6, 3.4], cmap="viridis_r", linewidths=1)
-valley.clabel(lines, levels=[0.7, 1.1, 2], fmt="%.1f", fontsize=8)
-valley.plot(grid, grid - np.log(7 / 3), color=style.RED)
+grid = np.linspace(-4, 4, 17)
+loss = 0.7 * np.logaddexp(0, grid[:, None] - grid) + 0.3 * np.logaddexp(0, grid - grid[:, None])
+levels = [0.61, 0.7, 0.85, 1.1, 1.5, 2, 2.6, 3.4, 4.4, 5.8]
+valley.contourf(grid, grid, loss, levels=levels, cmap="Blues", vmin=0.6, vmax=6)
+lines = valley.contour(grid, grid, loss, levels=levels[1:], colors=style.INK, linewidths=0.5)
+valley.clabel(lines, levels=[0.7, 1.1, 2], fmt="%.1f", fontsize=8, manual=[(-2.2, -1.7), (-2.2, -0.3), (-2.5, 1.0)])
+valley.plot(grid, grid - np.log(7 / 3), color=style.RED, linewidth=2.5)
 valley.annotate(
-    "no choice tells\nthese apart",
-    (-1.5, -1.5 - np.log(7 / 3)),
-    xytext=(0.4, -3.3),
+    "no choice tells\nthese points apart",
+    (-0.6, -0.6 - np.log(7 / 3)),
+    xytext=(-0.5, -3.6),
     color=style.RED,
     fontsize=8.5,
+    bbox={"facecolor": "white", "edgecolor": "none", "pad": 2},
     arrowprops={"arrowstyle": "->", "color": style.RED},
 )
-valley.set(xlim=(-4, 4), ylim=(-4, 4), xlabel="score of answer 1", ylabel="score of answer 2", aspect="equal")
+valley.set(xlim=(-4, 4), ylim=(-4, 4), xlabel="score of answer 1", ylabel="score of answer 2")
 valley.set_title("One pair, 7 votes to 3: nats")
 
-step = np.linspace(-2, 2, 81)
+step = np.linspace(-1.3, 1.3, 53)
 directions = {
     "constant of prompt A": np.repeat([1.0, 0], 3),
     "constant of prompt B": np.repeat([0, 1.0], 3),
@@ -135,11 +144,11 @@ directions = {
     "scale of all margins": fitted,
 }
 for (name, direction), colour, dash in zip(directions.items(), style.COLOURS, ("-", "--", "-.", ":")):
-    width = 4 if dash == "-" else 1.8
+    width = 5 if dash == "-" else 1.8
     values = [nats(fitted + t * direction) for t in step]
     slices.plot(step, values, dash, color=style.SKY if dash == "-" else colour, linewidth=width, label=name)
-slices.set(xlabel="step from the optimum", ylabel="nats per vote", ylim=(0.5, 0.95))
-slices.legend(loc="upper center")
+slices.set(xlabel="step from the optimum", ylabel="nats per vote", ylim=(0.53, 0.93))
+slices.legend(loc="upper center", handlelength=2.6)
 slices.set_title("Two flat directions, not one")
 
 for row, (name, of_prompt) in enumerate(conventions.items()):
