@@ -237,7 +237,9 @@ cosine = float(head @ other_head / np.linalg.norm(head) / np.linalg.norm(other_h
 gap = np.abs(states @ head - other_states @ other_head).max()
 print(f"largest difference of scores {gap:.1e}, cosine of the heads {cosine:.3f}")
 # Rounding, times how far the basis stretches states and head, times their size.
-assert gap < np.finfo(np.float32).eps * np.linalg.cond(basis) * np.linalg.norm(states, axis=1).max() * np.linalg.norm(head)
+assert gap < np.finfo(np.float32).eps * np.linalg.cond(basis) * np.linalg.norm(states, axis=1).max() * np.linalg.norm(
+    head
+)
 assert abs(cosine) < 0.5
 
 gain, bias = random.uniform(0.5, 2, size).astype(np.float32), random.normal(size=size).astype(np.float32)
@@ -246,7 +248,9 @@ layer_norm = centred / centred.std(axis=1, keepdims=True)
 rms_norm = states / np.sqrt(np.square(states).mean(axis=1, keepdims=True))
 direction, constant = map(np.asarray, layer_norm_null_direction(gain, bias))
 moved = (layer_norm * gain + bias) @ direction
-print(f"LayerNorm: scores move by {moved.mean():.4f}, spread {np.ptp(moved):.1e}; RMSNorm: {np.ptp(rms_norm.sum(1)):.1f}")
+print(
+    f"LayerNorm: scores move by {moved.mean():.4f}, spread {np.ptp(moved):.1e}; RMSNorm: {np.ptp(rms_norm.sum(1)):.1f}"
+)
 # 64 products of size up to 10, added in float32.
 assert np.abs(moved - constant).max() < size * 10 * np.finfo(np.float32).eps
 assert np.ptp((rms_norm * gain) @ direction) > 1

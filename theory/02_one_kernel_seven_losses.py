@@ -32,8 +32,16 @@ margin = np.linspace(-6, 8, 281).astype(np.float32)
 RATE, SHARE = 0.1, 0.7
 
 
-def slope(loss, at):
-    return jax.vmap(jax.grad(loss))(jnp.asarray(at, jnp.float32))
+def value(loss, at=margin):
+    return np.asarray(jax.jit(loss)(at))
+
+
+def slope(loss, at=margin):
+    return np.asarray(jax.jit(jax.vmap(jax.grad(loss)))(jnp.asarray(at, jnp.float32)))
+
+
+def bend(loss, at=margin):
+    return np.asarray(jax.jit(jax.vmap(jax.grad(jax.grad(loss))))(at))
 
 
 # %% [markdown]
@@ -62,12 +70,11 @@ family = {
 eps = np.finfo(np.float32).eps
 for name, (loss, c) in family.items():
     wide = margin.astype(float)
-    line = np.asarray(loss(margin), float) - np.logaddexp(0, -wide)
+    line = value(loss).astype(float) - np.logaddexp(0, -wide)
     print(f"{name:28s} slope of the line {np.polyfit(wide, line, 1)[0]:+.4f}")
     # Two terms of the size of the margin, each rounded a few times in float32, one of them by 1/(1-2ε).
     assert np.abs(line - c * wide).max() < 8 * eps * (1 + np.abs(wide).max())
-    curvature = jax.vmap(jax.grad(jax.grad(loss)))(margin)
-    assert np.abs(curvature / losses.curvature(margin) - 1).max() < 16 * eps
+    assert np.abs(bend(loss) / losses.curvature(margin) - 1).max() < 16 * eps
 
 # %% [markdown]
 # The identity is for proofs. In floating point $\ell(\Delta) + c\Delta$ cancels where the line is negative; the functions
@@ -77,7 +84,12 @@ for name, (loss, c) in family.items():
 
 # %%
 tail = jnp.float32(20.0)
-print("gradient of Bradley-Terry at 20:", jax.grad(losses.bradley_terry)(tail), "and as σ(20) - 1:", jax.nn.sigmoid(tail) - 1)
+print(
+    "gradient of Bradley-Terry at 20:",
+    jax.grad(losses.bradley_terry)(tail),
+    "and as σ(20) - 1:",
+    jax.nn.sigmoid(tail) - 1,
+)
 assert abs(jax.grad(losses.bradley_terry)(tail) / -2.0611536181902037e-9 - 1) < 8 * eps
 assert jax.nn.sigmoid(tail) - 1 == 0
 
@@ -102,8 +114,8 @@ for name, at in optimum.items():
     print(f"{name:28s} smallest at {at:.4f}")
 corrected = lambda d: losses.noise_corrected(d, RATE)
 assert losses.noise_corrected(100.0, RATE) < -12  # -0.1 / 0.8 * 100
-flipped = (1 - RATE) * corrected(margin) + RATE * corrected(-margin)
-assert np.abs(flipped - losses.bradley_terry(margin)).max() < 8 * eps * (1 + 8) / (1 - 2 * RATE)
+flipped = (1 - RATE) * value(corrected) + RATE * value(corrected, -margin)
+assert np.abs(flipped - value(losses.bradley_terry)).max() < 8 * eps * (1 + 8) / (1 - 2 * RATE)
 
 # %% [markdown]
 # What both do to an estimate: a share of 0.9 prefers the first answer, 10 % of the labels are flipped, so 82 % of the
@@ -116,7 +128,7 @@ fine = np.linspace(0, 4, 40_001)
 
 
 def estimate(loss):
-    values = seen * np.asarray(loss(fine), float) + (1 - seen) * np.asarray(loss(-fine), float)
+    values = seen * value(loss, fine) + (1 - seen) * value(loss, -fine)
     return fine[np.argmin(values)]
 
 
@@ -168,8 +180,8 @@ assert abs(losses.thurstone(far) - (100.0**2 / 2 + np.log(100 * np.sqrt(2 * np.p
 # %%
 deep = np.linspace(-20, 20, 161).astype(np.float32)
 truth = np.exp(-np.abs(deep.astype(float))) / (1 + np.exp(-np.abs(deep.astype(float)))) ** 2
-automatic = np.asarray(jax.vmap(jax.grad(jax.grad(lambda d: -jax.nn.log_sigmoid(d))))(deep))
-ours = np.asarray(jax.vmap(jax.grad(jax.grad(losses.bradley_terry)))(deep))
+automatic = bend(lambda d: -jax.nn.log_sigmoid(d), deep)
+ours = bend(losses.bradley_terry, deep)
 print(f"at -12: {automatic[deep == -12][0] / truth[deep == -12][0] - 1:+.1%} off; at -20: {automatic[deep == -20][0]}")
 assert np.abs(ours / truth - 1).max() < 16 * eps
 assert automatic[deep == -20][0] == 0
@@ -180,11 +192,11 @@ figure, axes = plt.subplots(2, 2, figsize=(9.4, 6.6))
 names = ("Bradley-Terry", f"smoothed, rate {RATE}", f"noise-corrected, rate {RATE}", f"soft label, share {SHARE}")
 for name, colour, dash in zip(names, (style.INK, style.BLUE, style.RED, style.GREEN), style.DASHES):
     loss = family[name][0]
-    top.plot(margin, loss(margin), color=colour, linestyle=dash, label=name)
-    forces.plot(margin, slope(loss, margin), color=colour, linestyle=dash)
+    top.plot(margin, value(loss), color=colour, linestyle=dash, label=name)
+    forces.plot(margin, slope(loss), color=colour, linestyle=dash)
     if name in optimum:
         at = optimum[name]
-        top.plot(at, float(loss(at)), "o", color=colour)
+        top.plot(at, value(loss, np.float32(at)), "o", color=colour)
         forces.plot(at, 0, "o", color=colour)
 top.axhline(0, color=style.FAINT, zorder=0)
 top.set(xlim=(-4, 8), ylim=(-1.2, 4), ylabel="nats", xlabel="margin in logits")
@@ -193,16 +205,16 @@ top.set_title("A kernel plus a line: losses")
 forces.axhline(0, color=style.FAINT, zorder=0)
 forces.set(xlim=(-4, 8), ylim=(-1.2, 0.4), ylabel="derivative", xlabel="margin in logits")
 for text, height, colour in (
-    ("pulls back: +0.3", 0.2, style.GREEN),
-    ("pulls back: +0.1", 0.04, style.BLUE),
+    ("pulls back: +0.3", 0.33, style.GREEN),
+    ("pulls back: +0.1", 0.13, style.BLUE),
     ("none", -0.06, style.INK),
     ("pushes on: −0.125", -0.2, style.RED),
 ):
     forces.text(7.9, height, text, color=colour, fontsize=8.5, ha="right")
 forces.set_title("The same forces, moved up or down")
-rest.plot(margin, losses.bradley_terry(margin), color=style.INK, label="Bradley-Terry")
+rest.plot(margin, value(losses.bradley_terry), color=style.INK, label="Bradley-Terry")
 for (name, loss), colour, dash in zip(others.items(), (style.BLUE, style.RED, style.GREEN), style.DASHES[1:]):
-    rest.plot(margin, loss(margin), color=colour, linestyle=dash, label=name)
+    rest.plot(margin, value(loss), color=colour, linestyle=dash, label=name)
 rest.axhline(-np.log(RATE / 2), color=style.FAINT, zorder=0)
 rest.text(3.2, -np.log(RATE / 2) + 0.12, "a lapse costs no more", fontsize=8.5, color=style.BLUE)
 rest.set(xlim=(-6, 8), ylim=(0, 8), ylabel="nats", xlabel="margin in logits")
