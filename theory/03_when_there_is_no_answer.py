@@ -186,7 +186,7 @@ answers = {
     "choix mm_rankings": "did not converge after 10000 iterations",
     "evalica": 0.0,
     "arena-rank": 15.164,
-    "rmjax": "83 drivers never lost to driver 83",
+    "rmjax": "refuses: driver 83 never beat anyone",
 }
 assert np.ptp([x for x in answers.values() if isinstance(x, float)]) > 20
 
@@ -217,7 +217,7 @@ for component, members in enumerate(names):
     at += len(members) == 1
     radius = 0.2 if len(members) > 1 else 0.085
     graph.add_patch(Circle(spot[component], radius, facecolor="white", edgecolor=style.INK, linewidth=1.2, zorder=2))
-    text = f"{len(members)} drivers,\nwho all beat\neach other" if len(members) > 1 else f"{members[0]}"
+    text = f"{len(members)} drivers,\nstrongly\nconnected" if len(members) > 1 else f"{members[0]}"
     graph.text(*spot[component], text, ha="center", va="center", fontsize=8.5, zorder=3)
 for a, b in crossing:
     graph.annotate(
@@ -230,6 +230,7 @@ graph.plot([0.02, 0.98], [0.33, 0.33], "--", color=style.RED)
 graph.text(0.99, 0.36, "no arrow\nback up", color=style.RED, fontsize=8.5, ha="right")
 graph.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
 graph.axis("off")
+graph.set_anchor("N")
 graph.set_title("Who beat whom, and the cut")
 
 for row, (name, answer) in enumerate(answers.items()):
