@@ -18,13 +18,13 @@
 # data: an average reward, a comparison of rewards of two prompts, a cosine between two heads.
 
 # %%
-import data
 import jax
 import jax.numpy as jnp
 import numpy as np
-import style
 from matplotlib import pyplot as plt
 
+import data
+import style
 from rmjax import Comparisons
 from rmjax.errors import GaugeError
 from rmjax.identifiability import (
@@ -99,9 +99,10 @@ assert np.abs(information @ report.gauge_basis).max() < 6 * 10 * np.finfo(float)
 # %% [markdown]
 # ## One loss, five scales of reward
 #
-# Every convention that fixes the constants is a choice of the reader: mean zero per prompt, the worst answer at zero, a
-# reference answer at zero, mean zero over a data set, or whatever the bias of the head happened to be. All five below
-# are the same model. They have the same margins and the same loss, and disagree on which prompt has the better answers.
+# Every convention that fixes the constants is a choice of the reader: mean zero per prompt, the worst answer at zero,
+# a reference answer at zero, mean zero over a data set, or whatever the bias of the head happened to be. All five
+# below are the same model. They have the same margins and the same loss, and disagree on which prompt has the better
+# answers.
 
 # %%
 fitted = np.nan_to_num(fit(votes).scores)
@@ -151,7 +152,7 @@ slices.set(xlabel="step from the optimum", ylabel="nats per vote", ylim=(0.53, 0
 slices.legend(loc="upper center", handlelength=2.6)
 slices.set_title("Two flat directions, not one")
 
-for row, (name, of_prompt) in enumerate(conventions.items()):
+for row, of_prompt in enumerate(conventions.values()):
     for scores_of, colour, marker, lift in zip(of_prompt, (style.BLUE, style.RED), "os", (0.13, -0.13)):
         scales.plot(scores_of, np.full(3, -row + lift), color=colour, marker=marker, linewidth=1.2)
     scales.text(5.7, -row, f"{nats(of_prompt.ravel()):.4f}", va="center", fontsize=8.5)
@@ -175,9 +176,9 @@ for of_prompt in conventions.values():
 # %% [markdown]
 # ## A level has no standard error of its own
 #
-# The convention decides how uncertain a *level* looks, and never how uncertain a *margin* is. Baseball, American League
-# 1987 (Agresti 2002): with Baltimore as the reference its own error is 0, with mean zero it is 0.232. The margin of
-# Milwaukee over Baltimore is 1.581 with error 0.343 under both.
+# The convention decides how uncertain a *level* looks, and never how uncertain a *margin* is. Baseball, American
+# League 1987 (Agresti 2002): with Baltimore as the reference its own error is 0, with mean zero it is 0.232. The
+# margin of Milwaukee over Baltimore is 1.581 with error 0.343 under both.
 
 # %%
 games = Comparisons.from_wins(data.BASEBALL)
@@ -199,9 +200,9 @@ assert abs(season.relative_to(None)[1][BALTIMORE] - 0.23246) < 1e-5
 # ## Scale does mean something, but only beside noise
 #
 # Doubling all margins changes no decision and every probability. So votes identify the scale, and only because people
-# disagree: $(a\,r, a\,T)$ predicts what $(r, T)$ does, and the temperature $T^*$ at which given margins fit votes best is
-# a number. If nobody ever contradicted a margin there would be none (notebook 3), and all that remained is the order:
-# any increasing map of the scores has the same accuracy.
+# disagree: $(a\,r, a\,T)$ predicts what $(r, T)$ does, and the temperature $T^*$ at which given margins fit votes
+# best is a number. If nobody ever contradicted a margin there would be none (notebook 3), and all that remained is
+# the order: any increasing map of the scores has the same accuracy.
 
 # %%
 pair = Comparisons.from_votes([0], [1], [6.0], [4.0], prompt=[0, 0])
@@ -221,10 +222,10 @@ assert abs(float(probability(2.0)) - float(probability(1.0))) > 0.1
 # %% [markdown]
 # ## Heads: the cosine of two of them is not a property of either
 #
-# A score is $r = w \cdot h$. For every invertible $A$ the head $A^{-\top} w$ on the states $A h$ gives the same scores,
-# so the angle between heads of two models says nothing. Within one model a final LayerNorm with gain $\gamma$ leaves one
-# direction of the head free, $w + c/\gamma$, which moves all scores together; an RMSNorm leaves none, and bounds every
-# margin by $2\sqrt{D}\,|\gamma \odot w|$.
+# A score is $r = w \cdot h$. For every invertible $A$ the head $A^{-\top} w$ on the states $A h$ gives the same
+# scores, so the angle between heads of two models says nothing. Within one model a final LayerNorm with gain $\gamma$
+# leaves one direction of the head free, $w + c/\gamma$, which moves all scores together; an RMSNorm leaves none, and
+# bounds every margin by $2\sqrt{D}\,|\gamma \odot w|$.
 
 # %%
 random = np.random.default_rng(0)
@@ -260,8 +261,8 @@ assert np.ptp((rms_norm * gain) @ head) < bound
 # %% [markdown]
 # ## What follows
 #
-# rmjax has functions for what is left: `margin_between` for two answers to one prompt, `gauge_distance` for two models,
-# `gauge_fix` for tables. Where a question has no answer there is an error that says so, and no number.
+# rmjax has functions for what is left: `margin_between` for two answers to one prompt, `gauge_distance` for two
+# models, `gauge_fix` for tables. Where a question has no answer there is an error that says so, and no number.
 
 # %%
 refused = 0

@@ -22,9 +22,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import style
 from matplotlib import pyplot as plt
 
+import style
 from rmjax import losses
 
 style.use()
@@ -47,15 +47,17 @@ def bend(loss, at=margin):
 # %% [markdown]
 # ## A kernel plus a line
 #
-# Let $\ell(\Delta) = \log(1 + e^{-\Delta})$ be the loss of one vote for the first answer. Since
-# $\ell(-\Delta) = \ell(\Delta) + \Delta$, every mixture of the loss and its mirror image is $\ell(\Delta) + c\,\Delta$:
+# Let $\ell(\Delta) = \log(1 + e^{-\Delta})$ be the loss of one vote for the first answer. Since $\ell(-\Delta) =
+# \ell(\Delta) + \Delta$, every mixture of the loss and its mirror image is $\ell(\Delta) + c\,\Delta$:
 #
 # | loss | formula | $c$ |
 # |---|---|---|
 # | Bradley-Terry | $\ell(\Delta)$ | $0$ |
 # | soft label, share $q$ | $q\,\ell(\Delta) + (1-q)\,\ell(-\Delta)$ | $1 - q$ |
-# | label smoothing at rate $\varepsilon$ (cDPO, Mitchell 2023) | $(1-\varepsilon)\,\ell(\Delta) + \varepsilon\,\ell(-\Delta)$ | $\varepsilon$ |
-# | noise correction (rDPO, Chowdhury et al. 2024) | $[(1-\varepsilon)\,\ell(\Delta) - \varepsilon\,\ell(-\Delta)]/(1-2\varepsilon)$ | $-\varepsilon/(1-2\varepsilon)$ |
+# | label smoothing, rate $\varepsilon$ | $(1-\varepsilon)\,\ell(\Delta) + \varepsilon\,\ell(-\Delta)$ | $\varepsilon$ |
+# | noise correction, rate $\varepsilon$ | $[(1-\varepsilon)\ell(\Delta) - \varepsilon\ell(-\Delta)]/k$ | $-\varepsilon/k$ |
+#
+# with $k = 1 - 2\varepsilon$. Smoothing is cDPO (Mitchell 2023), correction rDPO (Chowdhury et al. 2024).
 #
 # So smoothing and correction, both sold as remedies for noisy labels, are *opposite*: one pulls margins down with a
 # constant force, the other pushes them up. All four have the same curvature, hence the same Fisher information.
@@ -77,10 +79,10 @@ for name, (loss, c) in family.items():
     assert np.abs(bend(loss) / losses.curvature(margin) - 1).max() < 16 * eps
 
 # %% [markdown]
-# The identity is for proofs. In floating point $\ell(\Delta) + c\Delta$ cancels where the line is negative; the functions
-# of rmjax add terms of one sign. At $\Delta = 30$ the noise-corrected loss is $-3.75 + 9.4 \cdot 10^{-14}$, and its
-# derivative $-\sigma(-\Delta) + c$ rests on how well $\sigma$ is known in the tail: written as $1 - \sigma(\Delta)$ it
-# is 0 there.
+# The identity is for proofs. In floating point $\ell(\Delta) + c\Delta$ cancels where the line is negative; the
+# functions of rmjax add terms of one sign. At $\Delta = 30$ the noise-corrected loss is $-3.75 + 9.4 \cdot 10^{-14}$,
+# and its derivative $-\sigma(-\Delta) + c$ rests on how well $\sigma$ is known in the tail: written as $1 -
+# \sigma(\Delta)$ it is 0 there.
 
 # %%
 tail = jnp.float32(20.0)
@@ -96,10 +98,11 @@ assert jax.nn.sigmoid(tail) - 1 == 0
 # %% [markdown]
 # ## Where each of them wants the margin
 #
-# A loss of the family is smallest where $\sigma(-\Delta) = c$. For smoothing that is $\log\frac{1-\varepsilon}{\varepsilon}$,
-# whatever the data say: at a rate of 0.1 no margin is to exceed 2.197. A soft label wants $\operatorname{logit} q$, which
-# is the truth. Bradley-Terry and noise correction want one vote to be infinitely sure; the latter *rewards* every further
-# logit, and its loss of a single pair falls below zero and without end.
+# A loss of the family is smallest where $\sigma(-\Delta) = c$. For smoothing that is
+# $\log\frac{1-\varepsilon}{\varepsilon}$, whatever the data say: at a rate of 0.1 no margin is to exceed 2.197. A
+# soft label wants $\operatorname{logit} q$, which is the truth. Bradley-Terry and noise correction want one vote to
+# be infinitely sure; the latter *rewards* every further logit, and its loss of a single pair falls below zero and
+# without end.
 #
 # Over data with flips in them the picture changes. If labels are flipped at rate $\varepsilon$ then the mean of the
 # corrected loss is the loss of the true labels:
@@ -119,8 +122,8 @@ assert np.abs(flipped - value(losses.bradley_terry)).max() < 8 * eps * (1 + 8) /
 
 # %% [markdown]
 # What both do to an estimate: a share of 0.9 prefers the first answer, 10 % of the labels are flipped, so 82 % of the
-# labels say so. The true margin is $\operatorname{logit} 0.9 = 2.197$. The plain loss returns $\operatorname{logit} 0.82$,
-# the corrected one the truth, and the smoothed one is biased twice.
+# labels say so. The true margin is $\operatorname{logit} 0.9 = 2.197$. The plain loss returns $\operatorname{logit}
+# 0.82$, the corrected one the truth, and the smoothed one is biased twice.
 
 # %%
 seen = (1 - RATE) * 0.9 + RATE * 0.1
@@ -150,8 +153,8 @@ assert smoothed < plain < noise_corrected
 # - **Lapse** (Christiano et al. 2017): with chance $\lambda$ an annotator answers at random,
 #   $-\log[(1-\lambda)\sigma(\Delta) + \lambda/2]$. One wrong label costs at most $-\log(\lambda/2)$, and what is badly
 #   wrong is given up: the gradient returns to 0. It is not convex.
-# - **Target margin** (Touvron et al. 2023): $\ell(\Delta - m)$ is the kernel moved sideways. The optimum for a share $q$
-#   is $m + \operatorname{logit} q$, so the margins of such a model are no log-odds.
+# - **Target margin** (Touvron et al. 2023): $\ell(\Delta - m)$ is the kernel moved sideways. The optimum for a share
+#   $q$ is $m + \operatorname{logit} q$, so the margins of such a model are no log-odds.
 # - **Thurstone** (1927): $-\log \Phi(\Delta)$, in units of the standard deviation of a difference. Its loss of a badly
 #   ranked pair grows with the square of the margin, where Bradley-Terry's grows with the margin.
 
@@ -172,10 +175,11 @@ assert abs(losses.thurstone(far) - (100.0**2 / 2 + np.log(100 * np.sqrt(2 * np.p
 # %% [markdown]
 # ## The curvature that automatic differentiation loses
 #
-# Standard errors, Laplace approximations and Newton steps read the second derivative, $\sigma(\Delta)\sigma(-\Delta)$,
-# which is the same for $\Delta$ and $-\Delta$. Automatic differentiation of `jax.nn.log_sigmoid` in float32 loses it on
-# one side: it is some percent off at $-12$ and exactly zero from about $-15$ down, so pairs that a model ranks badly
-# carry no information. The rules of rmjax are closed forms, attached to the sigmoid.
+# Standard errors, Laplace approximations and Newton steps read the second derivative,
+# $\sigma(\Delta)\sigma(-\Delta)$, which is the same for $\Delta$ and $-\Delta$. Automatic differentiation of
+# `jax.nn.log_sigmoid` in float32 loses it on one side: it is some percent off at $-12$ and exactly zero from about
+# $-15$ down, so pairs that a model ranks badly carry no information. The rules of rmjax are closed forms, attached to
+# the sigmoid.
 
 # %%
 deep = np.linspace(-20, 20, 161).astype(np.float32)

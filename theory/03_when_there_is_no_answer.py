@@ -13,19 +13,19 @@
 # %% [markdown]
 # # 3. When there is no answer
 #
-# Some data have no maximum likelihood estimate. Programs return a number all the same: it says when they stopped. This
-# notebook shows what the likelihood does there, how to know beforehand, and what four programs make of a data set from
-# the literature.
+# Some data have no maximum likelihood estimate. Programs return a number all the same: it says when they stopped.
+# This notebook shows what the likelihood does there, how to know beforehand, and what four programs make of a data
+# set from the literature.
 
 # %%
-import data
 import numpy as np
-import style
 from matplotlib import pyplot as plt
 from matplotlib.patches import Circle
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
+import data
+import style
 from rmjax import Comparisons, Rankings
 from rmjax.errors import IdentifiabilityError
 from rmjax.identifiability import identify
@@ -41,8 +41,8 @@ style.use()
 #
 # $$\Delta + e^{\Delta} - 1 = 2t.$$
 #
-# After a thousand units of time the margin is 7.6, after a million it is 14.5. It grows like $\log t$, which looks like
-# convergence in any plot of a loss, and every threshold on a gradient stops it somewhere.
+# After a thousand units of time the margin is 7.6, after a million it is 14.5. It grows like $\log t$, which looks
+# like convergence in any plot of a loss, and every threshold on a gradient stops it somewhere.
 
 # %%
 flow = solve_ivp(lambda t, m: 2 * expit(-m), (0, 1e6), [0.0], method="BDF", t_eval=[1e3, 1e6], rtol=1e-10, atol=1e-10)
@@ -54,9 +54,10 @@ assert np.abs(flow.y[0] + np.expm1(flow.y[0]) - 2 * np.array([1e3, 1e6])).max() 
 # %% [markdown]
 # ## When it exists
 #
-# Draw an arrow from every winner to its losers. A finite maximum exists exactly where the graph is *strongly connected*:
-# however the items are split in two, somebody in either part beat somebody in the other (Zermelo 1929, Ford 1957). Where
-# it is not, there are three kinds of contrasts, and `identify` says which is which before anything is fitted:
+# Draw an arrow from every winner to its losers. A finite maximum exists exactly where the graph is *strongly
+# connected*: however the items are split in two, somebody in either part beat somebody in the other (Zermelo 1929,
+# Ford 1957). Where it is not, there are three kinds of contrasts, and `identify` says which is which before anything
+# is fitted:
 #
 # - within a strong component a contrast is **identified**, whatever goes on outside;
 # - between two components that wins join, all in one direction, it is **infinite**;
@@ -92,10 +93,10 @@ assert small.separating_cut.winners.tolist() in cuts
 # %% [markdown]
 # ## 36 races
 #
-# Hunter (2004) fitted the Plackett-Luce model to the 36 races of the 2002 NASCAR season. 87 drivers took part. He left
-# out four of them, because they never beat anyone, and with the other 83 there is an answer: a log-likelihood of
-# $-4191.10$, and driver 57 in front with 18.6 % of all strength, on the grounds of a single start. (Which race each of
-# the four ended is reconstructed from the gaps in the published orders, see `data.py`.)
+# Hunter (2004) fitted the Plackett-Luce model to the 36 races of the 2002 NASCAR season. 87 drivers took part. He
+# left out four of them, because they never beat anyone, and with the other 83 there is an answer: a log-likelihood of
+# $-4191.10$, and driver 57 in front with 18.6 % of all strength, on the grounds of a single start. (Which race each
+# of the four ended is reconstructed from the gaps in the published orders, see `data.py`.)
 
 # %%
 nascar83 = Rankings.from_lists(data.RACES, prompt=np.zeros(83, int))
@@ -134,8 +135,8 @@ assert np.isnan(everybody.scores[list(LAST)]).all()
 # %% [markdown]
 # ## What a gradient does with them
 #
-# Follow the gradient of the likelihood of all 87. Contrasts among the 83 settle at the values above. Those to the four
-# never do: after a transient, each decade adds $\log 10 = 2.303$ logits, as it did with two answers.
+# Follow the gradient of the likelihood of all 87. Contrasts among the 83 settle at the values above. Those to the
+# four never do: after a transient, each decade adds $\log 10 = 2.303$ logits, as it did with two answers.
 
 # %%
 places = np.array(data.RACES_OF_ALL)
@@ -162,8 +163,8 @@ assert np.abs(np.array(settled) - [season.contrast(57, driver).value for driver 
 # %% [markdown]
 # ## What programs return
 #
-# The margin of driver 57 over driver 83, for which there is no number, as measured with the current releases on the same
-# races (choix takes rankings, the others all pairs of each race). Defaults, unless said:
+# The margin of driver 57 over driver 83, for which there is no number, as measured with the current releases on the
+# same races (choix takes rankings, the others all pairs of each race). Defaults, unless said:
 #
 # | program | margin | what else it says |
 # |---|---|---|
@@ -249,9 +250,10 @@ assert crossing == [(0, component) for component in range(1, 5)]
 # %% [markdown]
 # ## If a number must be had
 #
-# A penalty makes everything finite, and then the number is the penalty's. With a ridge $\tau$ the margin to a driver who
-# was only ever beaten grows with $\log(1/\tau)$: every tenth of the penalty adds some two logits, without end, while
-# contrasts that the data identify stop moving. That is a test for any program: change its regularisation by ten.
+# A penalty makes everything finite, and then the number is the penalty's. With a ridge $\tau$ the margin to a driver
+# who was only ever beaten grows with $\log(1/\tau)$: every tenth of the penalty adds some two logits, without end,
+# while contrasts that the data identify stop moving. That is a test for any program: change its regularisation by
+# ten.
 
 # %%
 ridges = (1e-2, 1e-3, 1e-4, 1e-5)

@@ -17,13 +17,13 @@
 # wire between every two answers that were compared, and read the resistance between two points.
 
 # %%
-import data
 import jax
 import jax.numpy as jnp
 import numpy as np
-import style
 from matplotlib import pyplot as plt
 
+import data
+import style
 from rmjax import Comparisons
 from rmjax.identifiability import effective_resistance, fisher, next_comparison
 from rmjax.losses import curvature, probability
@@ -38,9 +38,9 @@ low, high = np.triu_indices(teams, k=1)
 # %% [markdown]
 # ## The information is a Laplacian
 #
-# One vote on a margin $\Delta$ carries $p(1-p)$ of Fisher information about it, $p = \sigma(\Delta)$. Take that as the
-# conductance of a wire; $n$ votes are $n$ wires in parallel. The information about all scores is then the Laplacian of
-# the network (Ford 1957),
+# One vote on a margin $\Delta$ carries $p(1-p)$ of Fisher information about it, $p = \sigma(\Delta)$. Take that as
+# the conductance of a wire; $n$ votes are $n$ wires in parallel. The information about all scores is then the
+# Laplacian of the network (Ford 1957),
 #
 # $$I = \sum_{ij} n_{ij}\,p_{ij}(1 - p_{ij})\,(e_i - e_j)(e_i - e_j)^\top,$$
 #
@@ -74,9 +74,9 @@ assert np.abs(np.array(worth) - [5.53, 37.6]).max() < 0.05
 # $$\operatorname{Var}(\hat\theta_i - \hat\theta_j) \approx (e_i - e_j)^\top I^{+} (e_i - e_j) = R_{ij}$$
 #
 # So what one learnt about circuits holds. Resistors in series add: along a chain of comparisons variances add. In
-# parallel conductances add. One more wire never raises a resistance (Rayleigh). And conductance times resistance, summed
-# over the wires, is the number of nodes minus one (Foster): a network of any number of comparisons has six units of
-# information about seven teams to hand out.
+# parallel conductances add. One more wire never raises a resistance (Rayleigh). And conductance times resistance,
+# summed over the wires, is the number of nodes minus one (Foster): a network of any number of comparisons has six
+# units of information about seven teams to hand out.
 
 # %%
 resistance = effective_resistance(season.scores, games, low, high)
@@ -96,8 +96,8 @@ assert abs(ends.standard_error**2 - (1 / 3 + 1 + 1 / 5 + 1 / 2)) < 1e-9
 
 # %% [markdown]
 # Errors of two *levels* do not combine into that of their margin. Milwaukee and Detroit, from their errors around the
-# mean: $\sqrt{0.2074^2 + 0.2042^2} = 0.291$. The wires that join them make their errors move against each other, and the
-# margin has 0.311.
+# mean: $\sqrt{0.2074^2 + 0.2042^2} = 0.291$. The wires that join them make their errors move against each other, and
+# the margin has 0.311.
 
 # %%
 DETROIT, MILWAUKEE = data.TEAMS.index("Detroit"), data.TEAMS.index("Milwaukee")
@@ -108,8 +108,8 @@ print(f"from levels {combined:.4f}, of the margin {right:.4f}")
 assert abs(combined - 0.2910) < 5e-5 and abs(right - 0.3111) < 5e-5
 
 # %% [markdown]
-# Is it true? Play the season again 300 times with the fitted scores, fit each, and compare the spread of the 21 margins
-# with the resistance of the circuit.
+# Is it true? Play the season again 300 times with the fitted scores, fit each, and compare the spread of the 21
+# margins with the resistance of the circuit.
 
 # %%
 SEASONS = 300
@@ -117,10 +117,7 @@ pairs = Comparisons.from_pairs(low, high, prompt=np.zeros(teams, int))
 keys = jax.random.split(jax.random.key(0), SEASONS)
 first = np.asarray(jax.vmap(lambda key: simulate(key, jnp.asarray(season.scores), pairs, votes=13).wins_first)(keys))
 replayed = np.array(
-    [
-        fit(Comparisons.from_votes(low, high, won, 13 - won, prompt=np.zeros(teams, int))).scores
-        for won in first
-    ]
+    [fit(Comparisons.from_votes(low, high, won, 13 - won, prompt=np.zeros(teams, int))).scores for won in first]
 )
 replayed = replayed[np.isfinite(replayed).all(axis=1)]  # in some seasons a team might never win
 spread = (replayed[:, low] - replayed[:, high]).var(axis=0)
@@ -138,8 +135,8 @@ assert np.abs(spread / resistance - 1).max() < 4 * 0.082 + 0.06
 #
 # $$\frac{c\,\big[(e_i - e_j)^\top I^{+} (e_k - e_l)\big]^2}{1 + c\,R_{ij}}$$
 #
-# off the variance of the margin of $k$ and $l$. Of a single margin, the best wire is the direct one, or nearly. For the
-# whole table the best game is the one with the largest $c\,R_{ij}$: uncertain in its outcome, and badly known.
+# off the variance of the margin of $k$ and $l$. Of a single margin, the best wire is the direct one, or nearly. For
+# the whole table the best game is the one with the largest $c\,R_{ij}$: uncertain in its outcome, and badly known.
 
 # %%
 everything = next_comparison(season.scores, games)
@@ -160,8 +157,8 @@ for (i, j), gain in zip(one.candidates, one.gains):
 
 # %% [markdown]
 # A sparse design shows what a resistance sees and a count does not. Break the circuit of the baseball season into two
-# leagues with a single pair of teams that met: every margin across the leagues rests on that bridge, and the next game
-# should be another bridge.
+# leagues with a single pair of teams that met: every margin across the leagues rests on that bridge, and the next
+# game should be another bridge.
 
 # %%
 league = np.array([0, 1, 1, 1, 0, 0, 0])
