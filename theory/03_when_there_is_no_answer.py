@@ -18,6 +18,8 @@
 # set from the literature.
 
 # %%
+from itertools import pairwise
+
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.patches import Circle
@@ -87,7 +89,8 @@ cuts = [
     if wins[np.ix_(part, np.setdiff1d(everyone, part))].sum() > 0
     and wins[np.ix_(np.setdiff1d(everyone, part), part)].sum() == 0
 ]
-assert cuts and not small.exists
+assert cuts
+assert not small.exists
 assert small.separating_cut.winners.tolist() in cuts
 
 # %% [markdown]
@@ -115,7 +118,7 @@ LAST = (83, 84, 85, 86)
 print(report.separating_cut)
 assert not report.exists
 assert report.separating_cut.losers.tolist() == list(LAST)
-assert report.num_strong_components == 5 and report.num_components == 1
+assert (report.num_strong_components, report.num_components) == (5, 1)
 assert all(report.status(57, driver) == "infinite" for driver in LAST)
 assert report.status(83, 84) == "unidentified"  # who of two that always came in last is better
 
@@ -208,7 +211,7 @@ growing.set_title("Forever: 2.3 logits a decade")
 beats = {
     (int(report.strong_components[winner]), int(report.strong_components[loser]))
     for race in data.RACES_OF_ALL
-    for winner, loser in zip(race[:-1], race[1:])
+    for winner, loser in pairwise(race)
 }
 crossing = sorted({(a, b) for a, b in beats if a != b})
 names = [np.flatnonzero(report.strong_components == c) for c in range(report.num_strong_components)]
@@ -261,6 +264,6 @@ fits = [fit(nascar87, ridge=tau) for tau in ridges]
 beyond = np.array([penalised.contrast(57, 83).value for penalised in fits])
 within = np.array([penalised.contrast(57, 67).value for penalised in fits])
 print("57 over 83:", beyond.round(3), " 57 over 67:", within.round(3))
-assert (np.diff(beyond) > 1.5).all() and (np.diff(beyond) < np.log(10)).all()
+assert ((np.diff(beyond) > 1.5) & (np.diff(beyond) < np.log(10))).all()
 assert abs(within[-1] - season.contrast(57, 67).value) < 1e-3
 assert all(not penalised.identification.exists for penalised in fits)  # the report does not change

@@ -105,7 +105,7 @@ _, alone = season.relative_to(None)
 combined = np.hypot(alone[MILWAUKEE], alone[DETROIT])
 right = season.contrast(MILWAUKEE, DETROIT).standard_error
 print(f"from levels {combined:.4f}, of the margin {right:.4f}")
-assert abs(combined - 0.2910) < 5e-5 and abs(right - 0.3111) < 5e-5
+assert np.abs(np.array([combined, right]) - [0.2910, 0.3111]).max() < 5e-5
 
 # %% [markdown]
 # Is it true? Play the season again 300 times with the fitted scores, fit each, and compare the spread of the 21

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 HERE = Path(__file__).resolve().parent
-FIGURES = HERE / "figures"
+FIGURES = Path(os.environ.get("RMJAX_FIGURES", HERE / "figures"))  # tests draw elsewhere
 # Okabe and Ito 2002: eight colours that colour-blind readers tell apart, without the yellow that fades on white.
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY = (
     "#0072b2",
@@ -63,10 +65,14 @@ def use() -> None:
     )
 
 
-def save(figure: Figure, name: str) -> Figure:
-    """Write a figure as theory/figures/NAME.svg, without a date, and return it so that a notebook shows it."""
-    FIGURES.mkdir(exist_ok=True)
-    figure.savefig(FIGURES / f"{name}.svg", metadata={"Date": None, "Creator": None})
+def save(figure: Figure, name: str) -> Any:
+    """Write a figure as theory/figures/NAME.svg, without a date, and return what a notebook shows of it."""
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    path = FIGURES / f"{name}.svg"
+    figure.savefig(path, metadata={"Date": None, "Creator": None})
+    plt.close(figure)  # or the notebook shows it twice
     if "ipykernel" not in sys.modules:
-        plt.close(figure)
-    return figure
+        return None
+    from IPython.display import SVG
+
+    return SVG(filename=str(path))
