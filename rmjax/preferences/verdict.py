@@ -17,6 +17,8 @@ from rmjax.preferences.projection import Projection, project_to_bradley_terry
 # Rounds in which the scores that votes are drawn from are brought to the spread of the observed.
 _CALIBRATIONS = 6
 
+_ROUNDING = 1e-9  # nats a vote
+
 Answer = Literal["can", "not under this link", "cannot"]
 
 
@@ -112,14 +114,13 @@ def scalar_verdict(
     drawn = _drawn_deviances(nearest, replicates, np.random.default_rng(seed))
     mean, spread = float(drawn.mean()), float(drawn.std(ddof=1))
     excess = nearest.deviance - mean
-    # Without a spread there is nothing that chance could have done.
-    scale = spread if spread > 0 else 1e-9 * (1 + mean)
-    p_value = float(special.ndtr(-excess / scale))
+    votes = float(nearest.pairs.votes.sum())
+    # A tree of comparisons is fitted to rounding, in truth and in every draw: rounding is no evidence.
+    p_value = float(special.ndtr(-excess / max(spread, _ROUNDING * votes)))
     if triples.triples and triples.strong.lower > 0:
         answer: Answer = "cannot"
     else:
         answer = "not under this link" if p_value < 1 - level else "can"
-    votes = float(nearest.pairs.votes.sum())
     return Verdict(
         answer=answer,
         deviance=nearest.deviance,

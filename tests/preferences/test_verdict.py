@@ -81,6 +81,15 @@ def test_a_season_of_baseball_can_be_said():
     assert scalar_verdict(CHAIN).cost_in_nats == 0
 
 
+def test_a_tree_of_comparisons_says_nothing_of_scalars():
+    """It has no circle, and no degree of freedom is left: what the fit leaves is rounding."""
+    tree = Comparisons.from_votes([0, 1, 1], [1, 2, 3], [3, 1, 5], [1, 2, 7], [0] * 4)
+    found = scalar_verdict(tree)
+    assert found.answer == "can"
+    assert found.p_value == pytest.approx(0.5, abs=1e-3)
+    assert found.projection.degrees_of_freedom == 0
+
+
 def test_options_that_mean_nothing_are_refused():
     for options in ({"level": 1.0}, {"level": 0}, {"replicates": 1}):
         with pytest.raises(DataError, match="level"):
