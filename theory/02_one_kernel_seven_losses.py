@@ -55,7 +55,7 @@ def bend(loss, at=margin):
 # | Bradley-Terry | $\ell(\Delta)$ | $0$ |
 # | soft label, share $q$ | $q\,\ell(\Delta) + (1-q)\,\ell(-\Delta)$ | $1 - q$ |
 # | label smoothing, rate $\varepsilon$ | $(1-\varepsilon)\ell(\Delta) + \varepsilon\ell(-\Delta)$ | $\varepsilon$ |
-# | noise correction, rate $\varepsilon$ | $[(1-\varepsilon)\ell(\Delta) - \varepsilon\ell(-\Delta)]/k$ | $-\varepsilon/k$ |
+# | noise correction | $[(1-\varepsilon)\ell(\Delta) - \varepsilon\ell(-\Delta)]/k$ | $-\varepsilon/k$ |
 #
 # with $k = 1 - 2\varepsilon$. Smoothing is cDPO (Mitchell 2023), correction rDPO (Chowdhury et al. 2024).
 #
