@@ -83,5 +83,5 @@ theory: env
 		MPLBACKEND=Agg $(BIN)/python $$notebook; \
 		page=theory/html/$$(basename $$notebook .py); \
 		$(BIN)/python -m jupytext --quiet --to ipynb --output $$page.ipynb $$notebook; \
-		PYTHONPATH=theory $(BIN)/python -m nbconvert --log-level ERROR --execute --to html $$page.ipynb; \
+		PYTHONPATH=$(CURDIR)/theory $(BIN)/python -m nbconvert --log-level ERROR --execute --to html $$page.ipynb; \
 	done
