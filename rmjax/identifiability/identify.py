@@ -183,12 +183,9 @@ class Identification:
             return ""
         if self.prompt[first] != self.prompt[second]:
             return "Nothing can: comparisons join answers to one prompt, and each prompt has a constant of its own."
-        cut = self.cut_between(first, second)
-        if cut is not None:
-            return (
-                f"Judge more pairs across the cut, such as {cut.losers[0]} against {cut.winners[-1]}, until one of "
-                f"{_names(cut.losers)} wins against one of {_names(cut.winners)}."
-            )
+        if status == "infinite":
+            low, high = (second, first) if second in self.graph.reached(first) else (first, second)
+            return f"Judge {low} against {high}, or others across the cut, until wins lead from {low} back to {high}."
         if self.components[first] != self.components[second]:
             ours, theirs = (np.flatnonzero(self.components == self.components[i]) for i in (first, second))
             return f"Compare one of {_names(ours)} with one of {_names(theirs)}, until both have won."
