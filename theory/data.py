@@ -74,3 +74,43 @@ RACES = tuple(tuple(map(int, race.split())) for race in _RACES.split(";"))
 # the season, none of the four beat anyone.
 _LAST = {4: 83, 7: 84, 10: 85, 14: 86, 30: 86}
 RACES_OF_ALL = tuple((*race, _LAST[number]) if number in _LAST else race for number, race in enumerate(RACES))
+
+# Kamishima, Nantonac collaborative filtering, KDD 2003, as counted from PrefLib: how many of 5,000 people ranked the sushi
+# of the row above that of the column. Items by number, without names: those of the copy are off by one.
+SUSHI = np.array(
+    [
+        [0, 2152, 2848, 2570, 2428, 3449, 1420, 2859, 3785, 2373],
+        [2848, 0, 3395, 2809, 2701, 3808, 1285, 3625, 4347, 2823],
+        [2152, 1605, 0, 2316, 2025, 3117, 1131, 2503, 3847, 1815],
+        [2430, 2191, 2684, 0, 2413, 2941, 1421, 2645, 3311, 2338],
+        [2572, 2299, 2975, 2587, 0, 3349, 1477, 2964, 3754, 2541],
+        [1551, 1192, 1883, 2059, 1651, 0, 893, 1779, 3288, 1427],
+        [3580, 3715, 3869, 3579, 3523, 4107, 0, 4101, 4414, 3557],
+        [2141, 1375, 2497, 2355, 2036, 3221, 899, 0, 4103, 1932],
+        [1215, 653, 1153, 1689, 1246, 1712, 586, 897, 0, 777],
+        [2627, 2177, 3185, 2662, 2459, 3573, 1443, 3068, 4223, 0],
+    ]
+)
+# Netflix Prize, PrefLib 4-00138: how many of 588 people ranked the film of the row above that of the column.
+NETFLIX = np.array([[0, 205, 334, 368], [383, 0, 412, 464], [254, 176, 0, 317], [220, 124, 271, 0]])
+# Davidson 1970: six chocolate puddings, wins of row over column, and ties.
+PUDDING = np.array(
+    [
+        [0, 19, 16, 18, 13, 18],
+        [22, 0, 19, 23, 16, 22],
+        [19, 19, 0, 19, 16, 13],
+        [23, 19, 20, 0, 17, 14],
+        [19, 20, 15, 14, 0, 11],
+        [21, 20, 18, 19, 21, 0],
+    ]
+)
+PUDDING_TIES = np.array(
+    [
+        [0, 16, 12, 13, 18, 12],
+        [16, 0, 10, 9, 12, 12],
+        [12, 10, 0, 15, 17, 10],
+        [13, 9, 15, 0, 16, 18],
+        [18, 12, 17, 16, 0, 12],
+        [12, 12, 10, 18, 12, 0],
+    ]
+)
