@@ -1,9 +1,9 @@
 """Small graphs of judged responses of one fixed shape, and two published ones."""
 
 import numpy as np
-from hypothesis import strategies as st
 
-from rmjax import Comparisons
+from rmjax.testing import scored_comparisons
+from rmjax.testing.strategies import pairs_within
 
 PROMPTS, PER_PROMPT, E = 3, 4, 24
 N = PROMPTS * PER_PROMPT
@@ -38,25 +38,11 @@ CITATIONS = np.array([[0, 730, 498, 221], [33, 0, 68, 17], [320, 813, 0, 142], [
 CITATIONS_FIT = np.array([0.0, -2.9490724968439098, -0.47956976975199284, 0.2689540558194716])
 
 
-@st.composite
-def graphs(draw, ties=False, weighted=True):
-    """Float32 scores [N] and comparisons [E]: repeated pairs, contradicting votes, some of weight 0.
-
-    The weights and votes are multiples of 1/4, so that float32 holds their products and sums exactly.
-    """
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    scale = draw(st.sampled_from([0.1, 3.0, 30.0]))
-    first, second, prompt = edges(rng)
-    a, b = rng.integers(0, 9, (2, E)) / 4
-    tied = rng.integers(0, 5, E) / 4 * ties
-    weight = rng.integers(0, 5, E) / 4 if weighted else np.ones(E)
-    scores = rng.normal(0, scale, N).astype(np.float32)
-    return scores, Comparisons.from_votes(first, second, a, b, prompt, ties=tied, weight=weight)
+def graphs(ties=False, weighted=True):
+    """Float32 scores [N] and comparisons [E]: repeated pairs, contradicting votes, some of weight 0."""
+    return scored_comparisons(prompts=PROMPTS, per_prompt=PER_PROMPT, size=E, ties=ties, weighted=weighted)
 
 
 def edges(rng):
     """E random pairs within prompts, and the prompt of every response."""
-    offset = rng.integers(0, PROMPTS, E) * PER_PROMPT
-    low = rng.integers(0, PER_PROMPT, E)
-    high = (low + rng.integers(1, PER_PROMPT, E)) % PER_PROMPT
-    return offset + low, offset + high, np.repeat(np.arange(PROMPTS), PER_PROMPT)
+    return pairs_within(rng, PROMPTS, PER_PROMPT, E)

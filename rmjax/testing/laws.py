@@ -63,9 +63,8 @@ def _wide(x: Any) -> np.ndarray:
     return np.asarray(x, np.float64)
 
 
-def _require(holds: object, what: str, numbers: Mapping[str, object], remedy: str) -> None:
-    """Refuse what does not hold everywhere, and what is not a number."""
-    if not np.all(holds):
+def _require(holds: bool | np.bool_, what: str, numbers: Mapping[str, object], remedy: str) -> None:
+    if not holds:
         raise LawError(what, numbers, remedy)
 
 
@@ -226,7 +225,12 @@ def _jitted_elementwise(loss: Loss) -> Callable[[Any, Any], tuple[jax.Array, jax
 
 def _elementwise(loss: Loss) -> Callable[[Any, Any], tuple[np.ndarray, np.ndarray]]:
     """Values and slopes in float64, compiled once a loss and shape."""
-    return lambda margin, target: tuple(_wide(x) for x in _jitted_elementwise(loss)(margin, target))
+
+    def both(margin: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
+        value, slope = _jitted_elementwise(loss)(margin, target)
+        return _wide(value), _wide(slope)
+
+    return both
 
 
 # Likelihoods of comparisons
@@ -346,7 +350,7 @@ def weight_0_is_deletion(
         >>> pairs = Comparisons.from_pairs([0, 2], [1, 3], prompt=[0, 0, 0, 0])
         >>> weight_0_is_deletion(losses.negative_log_likelihood, [1, 0, 3, 5], pairs, 2, np.inf)
     """
-    touched = (comparisons.first == response) | (comparisons.second == response)
+    touched = np.asarray((comparisons.first == response) | (comparisons.second == response))
     spoilt = np.array(scores, np.float32)
     spoilt[response] = bad
     erased = dataclasses.replace(
@@ -532,10 +536,10 @@ def _check_equal(
     remedy: str,
 ) -> None:
     one, two = (_value(likelihood, *case) for case in (plain, other))
-    shown = _narrow(other[0])
     kept = two[2][: len(one[2])]
-    _compare(one, (two[0], two[1], kept), plain[1], shown, what, numbers, remedy)
-    _require(two[2][len(one[2]) :] == 0, f"{what} the gradient", {**numbers, "gradient": two[2][len(one[2]) :]}, remedy)
+    _compare(one, (two[0], two[1], kept), plain[1], _narrow(other[0]), what, numbers, remedy)
+    rest = two[2][len(one[2]) :]
+    _require((rest == 0).all(), f"{what} the gradient", {**numbers, "gradient": rest.tolist()}, remedy)
 
 
 def _compare(

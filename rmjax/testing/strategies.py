@@ -85,6 +85,31 @@ def shares(draw: st.DrawFn, *, size: int = 1024) -> np.ndarray:
     return share.astype(np.float32)
 
 
+def pairs_within(
+    rng: np.random.Generator, prompts: int, per_prompt: int, size: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random pairs of responses to one prompt, some of them more than once, and the prompt of every response.
+
+    Args:
+        rng: what draws.
+        prompts: number of prompts.
+        per_prompt: responses to each; at least 2.
+        size: number of pairs.
+
+    Returns:
+        First [size], second [size] and prompt [prompts * per_prompt].
+
+    Example:
+        >>> first, second, prompt = pairs_within(np.random.default_rng(0), 3, 4, 100)
+        >>> bool((prompt[first] == prompt[second]).all() and (first != second).all())
+        True
+    """
+    offset = rng.integers(0, prompts, size) * per_prompt
+    low = rng.integers(0, per_prompt, size)
+    high = (low + rng.integers(1, per_prompt, size)) % per_prompt
+    return offset + low, offset + high, np.repeat(np.arange(prompts), per_prompt)
+
+
 @st.composite
 def comparisons(
     draw: st.DrawFn,
@@ -114,14 +139,11 @@ def comparisons(
         comparisons(ties=True)
     """
     rng = draw(generators())
-    offset = rng.integers(0, prompts, size) * per_prompt
-    low = rng.integers(0, per_prompt, size)
-    high = (low + rng.integers(1, per_prompt, size)) % per_prompt
+    first, second, prompt = pairs_within(rng, prompts, per_prompt, size)
     a, b = rng.integers(0, 9, (2, size)) / 4
     tied = rng.integers(0, 5, size) / 4 * ties
     weight = rng.integers(0, 5, size) / 4 if weighted else np.ones(size)
-    prompt = np.repeat(np.arange(prompts), per_prompt)
-    return Comparisons.from_votes(offset + low, offset + high, a, b, prompt, ties=tied, weight=weight)
+    return Comparisons.from_votes(first, second, a, b, prompt, ties=tied, weight=weight)
 
 
 @st.composite

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 from rmjax import losses
 from rmjax.losses.kernels import times_votes
+from rmjax.testing import margins, shares
 
 SIZE = 1024
 EPS = {dtype: float(np.finfo(dtype).eps) for dtype in (np.float32, np.float64)}
-# XLA's CPU flushes denormals: e^-87 is the last power that float32 holds as a normal number.
-LAST = {np.float32: 80.0, np.float64: 700.0}
 HUGE = float(np.float32(1e30))
-WICKED = (0.0, -0.0, 1e-38, 1.0, 12.0, 15.0, 16.0, 17.0, 20.0, 37.0)
 
 
 def each(fun):
@@ -32,32 +30,6 @@ curvature = jax.jit(losses.curvature)
 probability = jax.jit(losses.probability)
 soft = jax.jit(losses.soft_label)
 soft_slope = each(jax.grad(losses.soft_label))
-
-
-@st.composite
-def margins(draw, largest=None, dtype=np.float32):
-    """SIZE margins of one scale, the wicked ones among them, all within [-largest, largest]."""
-    largest = LAST[dtype] if largest is None else largest
-    scale = draw(st.sampled_from([1e-3, 1.0, 20.0, largest]))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    drawn = draw(
-        st.lists(
-            st.sampled_from((*WICKED, largest)) | st.floats(0, largest, width=8 * np.dtype(dtype).itemsize), max_size=8
-        )
-    )
-    wicked = np.array([*WICKED, largest, *drawn])
-    bulk = np.clip(scale * rng.uniform(-1, 1, SIZE), -largest, largest)
-    bulk[: 2 * len(wicked)] = np.concatenate([wicked, -wicked])
-    return bulk.astype(dtype)
-
-
-@st.composite
-def labels(draw):
-    """SIZE shares of annotators, 0 and 1 among them."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    share = rng.beta(*draw(st.sampled_from([(1, 1), (0.1, 0.1), (20, 2)])), SIZE)
-    share[:2] = 0, 1
-    return share.astype(np.float32)
 
 
 def exact(fun, x):
@@ -118,7 +90,7 @@ def test_values_have_full_relative_precision(d):
     assert relative(probability(d), 1 / (1 + np.exp(-wide))) <= 4 * EPS[np.float32]
 
 
-@given(margins(dtype=np.float64))
+@given(margins(largest=700.0, dtype=np.float64))
 def test_float64_values_and_derivatives_have_full_relative_precision(d):
     d, eps = d[:64], EPS[np.float64]
     with jax.enable_x64():
@@ -171,7 +143,7 @@ def test_the_obvious_formulas_are_wrong_where_ours_is_right():
 # Soft labels
 
 
-@given(margins(), labels())
+@given(margins(), shares())
 def test_soft_labels_weigh_the_two_hard_ones(d, q):
     """In float64, by the form that cancels in float32; there it is a bound of 4 ulp of its largest part."""
     wide, share = d.astype(np.float64), q.astype(np.float64)
@@ -180,7 +152,7 @@ def test_soft_labels_weigh_the_two_hard_ones(d, q):
     assert (np.abs(soft(d, q) - want) <= bound).all()
 
 
-@given(labels())
+@given(shares())
 def test_the_best_margin_is_the_log_odds_and_leaves_the_entropy(q):
     q = np.clip(q, 1e-6, 1 - 1e-6)
     share = q.astype(np.float64)
