@@ -5,7 +5,7 @@ import pathlib
 
 import jax
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 jax.config.update("jax_num_cpu_devices", 8)  # before any device is used: meshes are tested on one machine
 # Without these, margins of shape [4] and [4, 1] make a loss of shape [4, 4], and bfloat16 creeps in unseen.
@@ -15,6 +15,8 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 # No deadline: the first example compiles, the others take a thousandth of that.
 settings.register_profile("dev", max_examples=50, deadline=None, print_blob=True)
 settings.register_profile("ci", max_examples=50, deadline=None, print_blob=True, derandomize=True, database=None)
+# Of a planted fault it is enough to know that a test fails; shrinking the case would take the longest part of the time.
+settings.register_profile("mutants", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
 settings.register_profile("deep", max_examples=2_000, deadline=None, print_blob=True)
 PROFILE = os.environ.get("RMJAX_PROFILE", "ci" if os.environ.get("CI") else "dev")
 settings.load_profile(PROFILE)

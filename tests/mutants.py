@@ -540,7 +540,7 @@ def plant(fault, tree):
         "PYTHONPATH": str(tree),
         "PYTHONDONTWRITEBYTECODE": "1",  # a file that changes twice in a second would be read from its old bytecode
         "XLA_FLAGS": "--xla_backend_optimization_level=0",
-        "RMJAX_PROFILE": "ci",
+        "RMJAX_PROFILE": "mutants",
     }
     command = [sys.executable, "-m", "pytest", "-x", "-q", *(f"tests/{test}" for test in fault.tests.split())]
     path.write_text(text.replace(fault.old, fault.new))

@@ -130,9 +130,8 @@ assert verdicts["sushi"].answer != "can"  # five thousand people are enough to s
 
 # %%
 counts = transitivity(sets["sushi"])
-print(
-    f"{counts.triples} triples; weak {counts.weak.count}, moderate {counts.moderate.count}, strong {counts.strong.count}"
-)
+print(f"{counts.triples} triples; broken: {counts.weak.count} weak, {counts.moderate.count} moderate, ", end="")
+print(f"{counts.strong.count} strong")
 assert (counts.triples, counts.weak.count, counts.moderate.count, counts.strong.count) == (120, 0, 0, 28)
 expected = transitivity_under(sets["sushi"], fit(sets["sushi"]).scores, seed=0)
 print(
