@@ -51,7 +51,7 @@ def test_they_pull_in_opposite_directions(d, rate):
         assert (np.abs(got - plain - c) <= 8 * eps * (1 + abs(c)) / (1 - 2 * float(rate))).all()
 
 
-@given(margins(), rates)
+@given(margins(largest=60.0), rates)  # beyond, a small rate times a curvature is flushed to 0
 def test_their_curvature_is_that_of_bradley_terry(d, rate):
     want = np.asarray(losses.curvature(d), np.float64)
     for name in FAMILY:
