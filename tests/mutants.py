@@ -23,7 +23,7 @@ import time
 
 ROOT = pathlib.Path(__file__).parents[1]
 LIMIT = 300  # seconds, after which a run hangs: no test file named here takes a minute
-COPIED = ("rmjax", "tests", "pyproject.toml")
+COPIED = ("rmjax", "tests", "experiments", "pyproject.toml")
 
 
 @dataclasses.dataclass(frozen=True)
