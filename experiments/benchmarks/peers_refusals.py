@@ -1,22 +1,22 @@
 """Where there is no answer: what choix, evalica and arena-rank return, and why rmjax refuses.
 
     python -m venv /path/to/peers && /path/to/peers/bin/pip install choix==0.4.1 evalica==0.4.2 arena-rank==0.1.1
-    python -m experiments.benchmarks.peers_refusals --peers-python /path/to/peers/bin/python --json results/refusals.json
+    python -m experiments.benchmarks.peers_refusals --peers-python /path/to/peers/bin/python --json refusals.json
 
 Four sets of comparisons, and one contrast of each that the data do not pin down:
 
 - separated: A beat B five times and B beat C five times; A and C differ by plus infinity.
 - islands: A against B and C against D, who never met; A and C have no difference.
-- never lost: American League baseball of 1987 (Agresti, Categorical Data Analysis, 2002, table 10.11) and an eighth team
-  that beat every other once; it is infinitely better than any.
+- never lost: American League baseball of 1987 (Agresti, Categorical Data Analysis, 2002, table 10.11) and an eighth
+  team that beat every other once; it is infinitely better than any.
 - NASCAR: the 36 races of 2002 with 87 drivers, four of whom never beat any of the others (Hunter, Annals of Statistics
   2004, who drops them; `experiments/races.py` says how they are put back). choix fits the orders; evalica and
   arena-rank, which have no rankings, every pair of a race.
 
-Peers run with their defaults, and choix also without its penalty. A number is what they print as the contrast in logits;
-an error is theirs, in words. Two minutes on 2 CPU cores, most of them iterations of choix that do not end. Expected:
-rmjax refuses all four and names the cut or the sets that never met; choix's iterative methods end in an error on most,
-and every other answer is a number without a warning, with standard errors from arena-rank.
+Peers run with their defaults, and choix also without its penalty. A number is what they return as the contrast, in
+logits; an error is theirs, in words. Two minutes on 2 CPU cores, most of them iterations of choix that do not end.
+Expected: rmjax refuses all four and names the cut or the sets that never met; choix's iterative methods end in an error
+on most, and every other answer is a number without a warning, with standard errors from arena-rank.
 """
 
 from __future__ import annotations
