@@ -125,7 +125,7 @@ assert 0 < gap < 0.02
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.6))
-for row, (name, lead) in enumerate(leads.items()):
+for row, lead in enumerate(leads.values()):
     low, high = lead.interval()
     left.plot([low, high], [row, row], color=style.COLOURS[row], linewidth=2.5)
     left.plot(lead.value, row, "o", color=style.COLOURS[row], markersize=7)
