@@ -75,8 +75,8 @@ RACES = tuple(tuple(map(int, race.split())) for race in _RACES.split(";"))
 _LAST = {4: 83, 7: 84, 10: 85, 14: 86, 30: 86}
 RACES_OF_ALL = tuple((*race, _LAST[number]) if number in _LAST else race for number, race in enumerate(RACES))
 
-# Kamishima, Nantonac collaborative filtering, KDD 2003, as counted from PrefLib: how many of 5,000 people ranked the sushi
-# of the row above that of the column. Items by number, without names: those of the copy are off by one.
+# Kamishima, Nantonac collaborative filtering, KDD 2003, as counted from PrefLib: how many of 5,000 people ranked the
+# sushi of the row above that of the column. Items by number, without names: those of the copy are off by one.
 SUSHI = np.array(
     [
         [0, 2152, 2848, 2570, 2428, 3449, 1420, 2859, 3785, 2373],

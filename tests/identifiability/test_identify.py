@@ -79,6 +79,7 @@ def test_the_gauge_basis_is_the_null_space_of_the_information(wins, seed):
     eigenvalues = np.linalg.eigvalsh(information)
     basis = report.gauge_basis
     assert basis.shape == (ITEMS, report.num_components)
+    assert np.linalg.matrix_rank(basis) == report.num_components
     np.testing.assert_allclose(information @ basis, 0, atol=1e-12 * (1 + eigenvalues[-1]))
     assert (eigenvalues <= 1e-9 * (1e-9 + eigenvalues[-1])).sum() == report.num_components
 
