@@ -1,6 +1,6 @@
 """Hypothesis strategies of margins, votes, comparison graphs, features and heads.
 
-Hypothesis draws what matters, a seed, a scale and a few wicked entries, and NumPy the bulk: a thousand cases an
+Hypothesis draws what matters, a seed, a scale and a few wicked entries, and NumPy the bulk: thousands of cases an
 example, at one shape, so that a jitted function compiles once. What fails shrinks to the simplest scale and seed.
 
 >>> from hypothesis import given, settings
@@ -40,7 +40,7 @@ def generators() -> st.SearchStrategy[np.random.Generator]:
 
 
 @st.composite
-def margins(draw: st.DrawFn, *, size: int = 1024, largest: float = 80.0, dtype: Any = np.float32) -> np.ndarray:
+def margins(draw: st.DrawFn, *, size: int = 4096, largest: float = 80.0, dtype: Any = np.float32) -> np.ndarray:
     """Margins of one scale with both signs, wicked ones among them.
 
     Args:
@@ -66,7 +66,7 @@ def margins(draw: st.DrawFn, *, size: int = 1024, largest: float = 80.0, dtype: 
 
 
 @st.composite
-def shares(draw: st.DrawFn, *, size: int = 1024) -> np.ndarray:
+def shares(draw: st.DrawFn, *, size: int = 4096) -> np.ndarray:
     """Shares of annotators in [0, 1], float32: near both ends, around the middle, and 0 and 1 themselves.
 
     Args:

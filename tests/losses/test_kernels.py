@@ -12,7 +12,7 @@ from rmjax import losses
 from rmjax.losses.kernels import times_votes
 from rmjax.testing import margins, shares
 
-SIZE = 1024
+SIZE = 4096
 EPS = {dtype: float(np.finfo(dtype).eps) for dtype in (np.float32, np.float64)}
 HUGE = float(np.float32(1e30))
 

@@ -13,7 +13,7 @@ from scipy import special
 from rmjax import losses
 from rmjax.testing import margins
 
-SIZE = 1024
+SIZE = 4096
 eps = EPS[np.float32]
 FAMILY = {
     "label_smoothed": (losses.label_smoothed, lambda e: e),
