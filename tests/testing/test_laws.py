@@ -249,6 +249,14 @@ def test_a_faulty_loss_is_named(loss, message):
         check_loss(loss)
 
 
+def test_a_head_that_only_leaks_what_is_not_a_number_is_named():
+    """Alone and among numbers every score is right; beside a padded state that is none, none is."""
+    states = np.eye(4, dtype=np.float32)
+    with pytest.raises(LawError, match="another one in another batch"):
+        a_score_is_of_its_own_response(lambda h: h.sum(axis=-1) + 0 * h.sum(), states, np.full((4, 4), np.nan))
+    a_score_is_of_its_own_response(lambda h: h.sum(axis=-1), states, np.full((4, 4), np.nan))
+
+
 def test_a_loss_that_reads_its_batch_is_named():
     with pytest.raises(LawError, match="others in its batch"):
         check_loss(lambda d, q: losses.soft_label(d, q) * (1 + (d**2).mean() / (1 + (d**2).mean())))
