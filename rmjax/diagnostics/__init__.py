@@ -2,6 +2,14 @@
 
 from rmjax.diagnostics.agreement import Agreement, Ceiling, ceiling_bounds, vote_agreement
 from rmjax.diagnostics.calibration import Reliability, ReliabilityBin, expected_calibration_error, reliability
+from rmjax.diagnostics.ceiling import (
+    VoteCeiling,
+    beta_ceiling,
+    ceiling_from_moments,
+    ceiling_from_votes,
+    majority_target,
+    normal_ceiling,
+)
 from rmjax.diagnostics.evaluation import Evaluation, Levels, Provenance, SwapCheck, swap_check
 from rmjax.diagnostics.intervals import (
     Estimate,
@@ -39,20 +47,26 @@ __all__ = [
     "Summary",
     "SwapCheck",
     "Targets",
+    "VoteCeiling",
     "accuracy",
     "accuracy_terms",
     "as_json",
+    "beta_ceiling",
     "ceiling_bounds",
+    "ceiling_from_moments",
+    "ceiling_from_votes",
     "clustered_mean",
     "clustered_proportion",
     "expected_calibration_error",
     "length_baseline",
     "length_margins",
     "likelihood_terms",
+    "majority_target",
     "margin_terms",
     "mean_margin",
     "mean_over_clusters",
     "negative_log_likelihood",
+    "normal_ceiling",
     "paired_difference",
     "reliability",
     "settled_layer",

@@ -1,0 +1,170 @@
+"""Laws of the ceiling from several votes: bounds hold, nest as votes increase, and published points come out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special
+
+from rmjax.diagnostics import (
+    beta_ceiling,
+    ceiling_bounds,
+    ceiling_from_moments,
+    ceiling_from_votes,
+    clustered_proportion,
+    majority_target,
+    normal_ceiling,
+)
+from rmjax.errors import DataError, SampleSizeError
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def histogram(*counts):
+    """Items with 0 to k votes for the first."""
+    k = len(counts) - 1
+    first = np.repeat(np.arange(k + 1), counts)
+    return np.stack([first, k - first], axis=1)
+
+
+def bounds(agreement):
+    return agreement, (1 + np.sqrt(2 * agreement - 1)) / 2
+
+
+def population(p, weight, k, items=10**6):
+    """Votes whose shares are those of the population, to a millionth."""
+    chance = sum(
+        w * special.comb(k, np.arange(k + 1)) * q ** np.arange(k + 1) * (1 - q) ** (k - np.arange(k + 1))
+        for q, w in zip(p, weight)
+    )
+    return histogram(*np.rint(items * chance).astype(int))
+
+
+@given(seeds)
+def test_the_truth_is_within_and_more_votes_never_widen(seed):
+    """Discrete mixtures: A <= C <= (1 + √(2A-1))/2, and the intervals of 2, 3 and 5 votes nest around C."""
+    rng = np.random.default_rng(seed)
+    p, weight = rng.uniform(0, 1, 4), rng.dirichlet(np.ones(4))
+    truth = (weight * np.maximum(p, 1 - p)).sum()
+    agreement = (weight * (p**2 + (1 - p) ** 2)).sum()
+    low, high = bounds(agreement)
+    assert low - 1e-12 <= truth <= high + 1e-12
+    before = (low - 1e-4, high + 1e-4)
+    for k in (2, 3, 5):
+        found = ceiling_from_votes(population(p, weight, k), deviations=0.01)
+        assert found.lower - 1e-3 <= truth <= found.upper + 1e-3
+        assert found.lower >= before[0] - 2e-3
+        assert found.upper <= before[1] + 2e-3
+        before = (found.lower, found.upper)
+
+
+@given(seeds)
+def test_two_votes_give_the_bounds_of_their_agreement_and_both_ends_are_attained(seed):
+    rng = np.random.default_rng(seed)
+    same, other = rng.integers(50, 200), rng.integers(1, 50)
+    found = ceiling_from_votes(histogram(same, other, same))
+    agreement = 2 * same / (2 * same + other)
+    np.testing.assert_allclose((found.lower, found.upper), bounds(agreement), atol=1e-5)
+    estimate = clustered_proportion([agreement] * 9, [1] * 9, cluster=range(9))
+    assert ceiling_bounds(estimate).upper == pytest.approx(found.upper, abs=1e-5)
+
+
+def test_which_response_is_the_first_means_nothing():
+    one, two = histogram(30, 18, 12, 14, 20, 36), histogram(36, 20, 14, 12, 18, 30)
+    assert ceiling_from_votes(one) == ceiling_from_votes(two)
+
+
+def test_an_oracle_reaches_the_ceiling_and_the_two_point_formula_fails_on_even_noise():
+    """p = .8317 everywhere: two votes agree .72 of the time, and the best accuracy is .8317, not .72."""
+    rng, n = np.random.default_rng(0), 20_000
+    p = np.full(n, (1 + np.sqrt(2 * 0.72 - 1)) / 2)
+    right = rng.random(n) < p
+    error = 4 * np.sqrt(0.8317 * 0.1683 / n)
+    assert abs(right.mean() - 0.83166) < error
+    assert right.mean() - 0.72 > error
+
+
+def test_votes_that_are_noise_need_deviations():
+    with pytest.raises(SampleSizeError, match="deviations=2"):
+        ceiling_from_votes(histogram(0, 10, 0))  # two votes never agree: no population does that
+    assert ceiling_from_votes(histogram(3, 10, 3), deviations=3).lower >= 0.5
+    with pytest.raises(SampleSizeError, match="no item has two votes"):
+        ceiling_from_votes([[1, 0], [0, 0]])
+
+
+@pytest.mark.parametrize("bad", [[1, 2], [[1, 2, 3]], [[0.5, 1]], [[-1, 2]], [[np.nan, 1]]])
+def test_votes_are_counts(bad):
+    with pytest.raises(DataError, match="counts of first and second"):
+        ceiling_from_votes(bad)
+
+
+def test_moments_parameters_and_targets_that_are_none_are_refused():
+    for call in (
+        lambda: ceiling_from_moments(0.5, 0.6),
+        lambda: ceiling_from_moments(1.5, 1.0),
+        lambda: normal_ceiling(0.5),
+        lambda: beta_ceiling(0, 1),
+        lambda: majority_target(0.7, 2),
+    ):
+        with pytest.raises(DataError):
+            call()
+
+
+# The upper end of an agreement: .726 is InstructGPT (Ouyang et al. 2022), .63 HH (Bai et al. 2022), .72 Stiennon et al.
+@pytest.mark.parametrize(
+    ("agreement", "upper"),
+    [
+        (0.60, ".72361"),
+        (0.63, ".75495"),
+        (0.66, ".78284"),
+        (0.72, ".83166"),
+        (0.726, ".83615"),
+        (0.73, ".83912"),
+        (0.75, ".85355"),
+        (0.773, ".86946"),
+        (0.80, ".88730"),
+        (0.85, ".91833"),
+        (0.90, ".94721"),
+    ],
+)
+def test_published_upper_ends(agreement, upper):
+    assert f"{ceiling_from_moments(2 * agreement - 1, 2 * agreement - 1)[0]:.4f}" == f"{agreement:.4f}"
+    assert f"{bounds(agreement)[1]:.5f}"[1:] == upper
+
+
+def test_five_votes_narrow_what_two_leave():
+    """130 items with 30, 18, 12, 14, 20, 36 of five votes for the first."""
+    votes = histogram(30, 18, 12, 14, 20, 36)
+    pairs = votes * (votes - 1) / 2
+    agreement = pairs.sum() / (130 * 10)
+    assert f"{agreement:.6f}" == "0.763077"
+    assert [f"{x:.4f}" for x in bounds(agreement)] == ["0.7631", "0.8627"]
+    found = ceiling_from_votes(votes)
+    assert [f"{x:.4f}" for x in (found.lower, found.upper)] == ["0.8127", "0.8491"]
+
+
+def test_published_points():
+    """Arcsine: 1/2 + 1/π at A = 3/4; normal margins by their agreement; three votes of Stiennon et al. 2020."""
+    c, a = beta_ceiling(0.5, 0.5)
+    assert (c, a) == (pytest.approx(0.81830988618379067, abs=1e-15), 0.75)
+    for agreement, deviation, best in (
+        (0.63, "1.35519", ".71879"),
+        (0.726, "2.34240", ".80143"),
+        (0.75, "2.67422", ".82030"),
+        (0.773, "3.04661", ".83795"),
+    ):
+        c, s = normal_ceiling(agreement)
+        assert (f"{s:.5f}", f"{c:.5f}"[1:]) == (deviation, best)
+    fourth = 3 * 0.44 - 4 * (0.77 - 0.5)
+    assert fourth == pytest.approx(0.24)
+    assert [f"{x:.4f}" for x in ceiling_from_moments(0.44, 0.24)] == ["0.7979", "0.8247"]
+    assert [f"{x:.6f}" for x in majority_target(0.75, 5) * np.ones(1)] == ["0.896484"]
+    assert [f"{float(majority_target(0.75, m)):.6f}" for m in (1, 3, 7)] == ["0.750000", "0.843750", "0.929443"]
+    # Even noise at .75: two votes agree .72 and .7816 with the mode of three.
+    assert f"{0.5 + (3 * 0.44 - 0.44**2) / 4:.4f}" == "0.7816"
+
+
+def test_the_error_of_an_agreement_pushes_both_ends():
+    """n = 1,000 and A = .75: [.7232, .8720], by Wald."""
+    reach = 1.959964 * np.sqrt(0.75 * 0.25 / 1000)
+    assert [f"{x:.4f}" for x in (bounds(0.75 - reach)[0], bounds(0.75 + reach)[1])] == ["0.7232", "0.8720"]
