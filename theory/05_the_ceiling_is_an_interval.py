@@ -39,9 +39,9 @@ AGREEMENT = {"InstructGPT": 0.726, "HH": 0.63, "summaries": 0.72}
 # ## Two worlds with one agreement
 #
 # Let p be the share of people who choose the first answer and $\delta = 2p - 1$. Two votes agree with chance
-# $A = (1 + E\delta^2)/2$, and the best accuracy against one vote is $C = (1 + E|\delta|)/2$. If on every pair all agree or
-# all toss a coin, $\delta^2 = |\delta|$ and C = A. If every pair is as contested as any other, C is as large as it can
-# be:
+# $A = (1 + E\delta^2)/2$, and the best accuracy against one vote is $C = (1 + E|\delta|)/2$. If on every pair all agree
+# or all toss a coin, $\delta^2 = |\delta|$ and C = A. If every pair is as contested as any other, C is as large as it
+# can be:
 #
 # $$A \;\le\; C \;\le\; \frac{1 + \sqrt{2A - 1}}{2}.$$
 #
