@@ -11,6 +11,7 @@ import json
 import resource
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -24,16 +25,23 @@ def main(path: str) -> dict[str, float]:
     start = time.perf_counter()
     estimate = fit(Comparisons.from_pairs(data["winner"], data["loser"], np.zeros(int(data["items"]), np.int32)))
     seconds = time.perf_counter() - start
-    # Kilobytes on Linux, bytes on macOS.
-    unit = 1 if sys.platform == "darwin" else 1024
     out = {
         "seconds": seconds,
         "gradient": estimate.gradient_norm,
         "spread": float(np.ptp(estimate.scores)),
-        "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9,
+        "gigabytes": most_memory() / 1e9,
     }
     print(json.dumps(out))
     return out
+
+
+def most_memory() -> int:
+    """Bytes that this process held at most. What getrusage says on Linux may be of the process that started it."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS
 
 
 if __name__ == "__main__":

@@ -137,6 +137,7 @@ def _excess_jvp(primals, tangents):
     return value, (1 - _hazard(x) * value) * tangent
 
 
+@jax.jit  # so that a call outside of any other jit compiles its loop once
 def _fraction(t: jax.Array) -> jax.Array:
     """1/(t + 2/(t + 3/(t + ...))): how much the hazard of the upper tail at t exceeds t."""
     t = jnp.maximum(t, _TAIL)
