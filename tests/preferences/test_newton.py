@@ -1,0 +1,86 @@
+"""Laws of the method behind a fit: the Hessian is the sum over rows, and steps descend to the maximum."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rmjax.comparisons import Comparisons
+from rmjax.preferences import fit, newton
+from rmjax.preferences.newton import Gauge, minimise
+from rmjax.preferences.pairwise import PairTerms
+from rmjax.preferences.rows import Rows
+
+ITEMS = 5
+EPS = float(np.finfo(np.float64).eps)
+WAYS = {"full": newton.DENSE, "sparse": 0}
+seeds = st.integers(0, 2**32 - 1)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("link", ["bradley_terry", "davidson"])
+@pytest.mark.parametrize("position", [False, True])
+@given(seed=seeds)
+def test_the_hessian_is_the_sum_over_rows(way, link, position, seed):
+    rng = np.random.default_rng(seed)
+    first, second = np.triu_indices(ITEMS, k=1)
+    votes = rng.poisson(2, (len(first), 3 if link == "davidson" else 2)).astype(float)
+    rows = Rows(first, second, votes, rng.integers(-1, 2, len(first)).astype(float))
+    terms = PairTerms(rows, ITEMS, link, position, ridge=0.5)
+    x = rng.normal(size=ITEMS + len(terms.names))
+    expected = np.diag([0.5] * ITEMS + [0.0] * len(terms.names))
+    _, _, bend = terms.terms(x)
+    for i, j, own in zip(first, second, bend, strict=True):
+        along = np.zeros((1 + len(terms.names), len(x)))
+        along[0, i], along[0, j] = 1, -1
+        along[np.arange(1, len(along)), ITEMS + np.arange(len(terms.names))] = 1
+        expected += along.T @ own @ along
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(newton, "DENSE", WAYS[way])
+        _, _, hessian = terms.derivatives(x)
+    assert isinstance(hessian, np.ndarray) == (way == "full")
+    hessian = hessian if isinstance(hessian, np.ndarray) else hessian.toarray()
+    # Sums of at most 20 terms in another order.
+    assert (np.abs(hessian - expected) <= 40 * EPS * np.abs(expected).max()).all()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(seed=seeds)
+def test_steps_that_are_not_exact_end_where_expected_wins_equal_wins(way, seed):
+    # More items than are factorised: steps are computed by conjugate gradients, coarsely at first.
+    rng, items = np.random.default_rng(seed), 2 * newton.FACTORISED
+    scores, ring = 2 * rng.normal(size=items), np.arange(items)
+    first = np.concatenate([ring, rng.integers(0, items, 600)])
+    second = np.concatenate([(ring + 1) % items, (first[items:] + rng.integers(1, items, 600)) % items])
+    won = rng.random(len(first)) < 1 / (1 + np.exp(scores[second] - scores[first]))
+    won[:items] = True
+    data = Comparisons.from_pairs(
+        np.where(won, first, second), np.where(won, second, first), prompt=np.zeros(items, np.int32)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(newton, "DENSE", WAYS[way])
+        estimate = fit(data)
+    chance = 1 / (1 + np.exp(estimate.scores[second] - estimate.scores[first]))
+    expected = np.bincount(first, chance, minlength=items) + np.bincount(second, 1 - chance, minlength=items)
+    wins = np.bincount(np.where(won, first, second), minlength=items)
+    # A step that ends the method moves the value by 1e-18 of it; what is left of the gradient is rounding.
+    assert np.abs(expected - wins).max() <= 1e-9
+    assert estimate.gradient_norm <= 1e-9
+
+
+class Hyperbola:
+    """sqrt(1 + x²): Newton's whole step goes from x to -x³, which from beyond 1 ends nowhere."""
+
+    def value(self, x):
+        return float(np.sqrt(1 + x @ x))
+
+    def derivatives(self, x):
+        root = self.value(x)
+        return root, x / root, np.array([[root**-3]])
+
+
+@pytest.mark.parametrize("start", [-30.0, 0.5, 1.5, 3.0])
+def test_steps_that_do_not_descend_are_halved(start):
+    found = minimise(Hyperbola(), np.array([start]), Gauge(np.array([0]), free=False))
+    assert abs(found.x[0]) <= 1e-8
+    assert found.value == Hyperbola().value(found.x)
