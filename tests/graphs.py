@@ -1,4 +1,4 @@
-"""Small graphs of judged responses of one fixed shape, and two published ones."""
+"""Small graphs of judged responses of one fixed shape, and the estimates of two published ones."""
 
 import numpy as np
 
@@ -8,20 +8,8 @@ from rmjax.testing.strategies import pairs_within
 PROMPTS, PER_PROMPT, E = 3, 4, 24
 N = PROMPTS * PER_PROMPT
 
-# Agresti, Categorical Data Analysis, 2nd ed. 2002, table 10.11: wins of row over column, American League 1987;
-# Baltimore, Boston, Cleveland, Detroit, Milwaukee, New York, Toronto. The estimates have Baltimore at 0; they and the
+# Estimates of the American League of 1987 with Baltimore at 0, and of the citations with Biometrika at 0; they and the
 # numbers that tests derive from them were computed at 40 digits.
-BASEBALL = np.array(
-    [
-        [0, 1, 7, 4, 2, 3, 1],
-        [12, 0, 7, 2, 6, 7, 6],
-        [6, 6, 0, 4, 4, 6, 5],
-        [9, 11, 9, 0, 6, 5, 7],
-        [11, 7, 9, 7, 0, 7, 9],
-        [10, 6, 7, 8, 6, 0, 6],
-        [12, 7, 8, 6, 4, 7, 0],
-    ]
-)
 BASEBALL_FIT = np.array(
     [
         0.0,
@@ -33,8 +21,6 @@ BASEBALL_FIT = np.array(
         1.2944851239118066,
     ]
 )
-# Stigler, Citation patterns in the journals of statistics and probability, 1994 (Agresti 2002, p. 448).
-CITATIONS = np.array([[0, 730, 498, 221], [33, 0, 68, 17], [320, 813, 0, 142], [284, 276, 325, 0]])
 CITATIONS_FIT = np.array([0.0, -2.9490724968439098, -0.47956976975199284, 0.2689540558194716])
 
 

@@ -23,7 +23,6 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib import pyplot as plt
 
-import data
 import style
 from rmjax import Comparisons
 from rmjax.errors import GaugeError
@@ -40,7 +39,7 @@ from rmjax.identifiability import (
     rms_norm_margin_bound,
 )
 from rmjax.losses import margins, negative_log_likelihood, probability
-from rmjax.preferences import fit
+from rmjax.preferences import fit, published
 
 style.use()
 
@@ -181,9 +180,9 @@ for of_prompt in conventions.values():
 # margin of Milwaukee over Baltimore is 1.581 with error 0.343 under both.
 
 # %%
-games = Comparisons.from_wins(data.BASEBALL)
+games = Comparisons.from_wins(published.BASEBALL)
 season = fit(games)
-BALTIMORE, MILWAUKEE = data.TEAMS.index("Baltimore"), data.TEAMS.index("Milwaukee")
+BALTIMORE, MILWAUKEE = published.TEAMS.index("Baltimore"), published.TEAMS.index("Milwaukee")
 margin = season.contrast(MILWAUKEE, BALTIMORE)
 for reference in (None, BALTIMORE):
     level, error = season.relative_to(reference)

@@ -26,12 +26,11 @@ from matplotlib.patches import Circle
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
-import data
 import style
-from rmjax import Comparisons, Rankings
+from rmjax import Comparisons
 from rmjax.errors import IdentifiabilityError
 from rmjax.identifiability import identify
-from rmjax.preferences import fit
+from rmjax.preferences import fit, published
 
 style.use()
 
@@ -99,11 +98,11 @@ assert small.separating_cut.winners.tolist() in cuts
 # Hunter (2004) fitted the Plackett-Luce model to the 36 races of the 2002 NASCAR season. 87 drivers took part. He
 # left out four of them, because they never beat anyone, and with the other 83 there is an answer: a log-likelihood of
 # $-4191.10$, and driver 57 in front with 18.6 % of all strength, on the grounds of a single start. (Which race each
-# of the four ended is reconstructed from the gaps in the published orders, see `data.py`.)
+# of the four ended is reconstructed from the gaps in the published orders, see `published.nascar`.)
 
 # %%
-nascar83 = Rankings.from_lists(data.RACES, prompt=np.zeros(83, int))
-nascar87 = Rankings.from_lists(data.RACES_OF_ALL, prompt=np.zeros(87, int))
+nascar83 = published.nascar()
+nascar87 = published.nascar(all_drivers=True)
 season = fit(nascar83)
 strength = np.exp(season.scores) / np.exp(season.scores).sum()
 print(f"log-likelihood {season.log_likelihood:.6f}; strengths {np.sort(strength)[:-4:-1].round(4)}")
@@ -142,7 +141,7 @@ assert np.isnan(everybody.scores[list(LAST)]).all()
 # four never do: after a transient, each decade adds $\log 10 = 2.303$ logits, as it did with two answers.
 
 # %%
-places = np.array(data.RACES_OF_ALL)
+places = nascar87.items
 
 
 def ascent(_, score):
@@ -210,7 +209,7 @@ growing.set_title("Forever: 2.3 logits a decade")
 
 beats = {
     (int(report.strong_components[winner]), int(report.strong_components[loser]))
-    for race in data.RACES_OF_ALL
+    for race in nascar87.items.tolist()
     for winner, loser in pairwise(race)
 }
 crossing = sorted({(a, b) for a, b in beats if a != b})

@@ -22,17 +22,16 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib import pyplot as plt
 
-import data
 import style
 from rmjax import Comparisons
 from rmjax.identifiability import effective_resistance, fisher, next_comparison
 from rmjax.losses import curvature, probability
-from rmjax.preferences import fit, simulate
+from rmjax.preferences import fit, published, simulate
 
 style.use()
-games = Comparisons.from_wins(data.BASEBALL)
+games = Comparisons.from_wins(published.BASEBALL)
 season = fit(games)
-teams = len(data.TEAMS)
+teams = len(published.TEAMS)
 low, high = np.triu_indices(teams, k=1)
 
 # %% [markdown]
@@ -53,8 +52,8 @@ eigenvalues = np.linalg.eigvalsh(information)
 conductance = -information[low, high]
 print("eigenvalues:", eigenvalues.round(4))
 print(f"a wire carries between {conductance.min():.2f} and {conductance.max():.2f} of the 13/4 that equals would have")
-published = [0, 15.71695102, 20.12624818, 20.69044017, 21.08150470, 21.33090416, 21.42827113]
-assert np.abs(eigenvalues - published).max() < 1e-7  # computed at 40 digits, printed to ten
+printed = [0, 15.71695102, 20.12624818, 20.69044017, 21.08150470, 21.33090416, 21.42827113]
+assert np.abs(eigenvalues - printed).max() < 1e-7  # computed at 40 digits, printed to ten
 assert np.abs(information.sum(axis=1)).max() < 1e-12
 by_pair = 13 * np.array([float(curvature(x)) for x in season.scores[low] - season.scores[high]])
 assert np.abs(conductance / by_pair - 1).max() < 16 * np.finfo(np.float32).eps
@@ -100,7 +99,7 @@ assert abs(ends.standard_error**2 - (1 / 3 + 1 + 1 / 5 + 1 / 2)) < 1e-9
 # the margin has 0.311.
 
 # %%
-DETROIT, MILWAUKEE = data.TEAMS.index("Detroit"), data.TEAMS.index("Milwaukee")
+DETROIT, MILWAUKEE = published.TEAMS.index("Detroit"), published.TEAMS.index("Milwaukee")
 _, alone = season.relative_to(None)
 combined = np.hypot(alone[MILWAUKEE], alone[DETROIT])
 right = season.contrast(MILWAUKEE, DETROIT).standard_error
@@ -142,7 +141,7 @@ assert np.abs(spread / resistance - 1).max() < 4 * 0.082 + 0.06
 everything = next_comparison(season.scores, games)
 one = next_comparison(season.scores, games, target=(DETROIT, MILWAUKEE))
 for what, bought in (("for the table", everything), ("for Milwaukee over Detroit", one)):
-    print(f"{what}: {data.TEAMS[bought.first]} against {data.TEAMS[bought.second]}")
+    print(f"{what}: {published.TEAMS[bought.first]} against {published.TEAMS[bought.second]}")
 assert (one.first, one.second) == (DETROIT, MILWAUKEE)
 
 # The formula against the circuit with the wire in it: half a vote to either side leaves the scores where they are.
@@ -166,8 +165,8 @@ played = (league[low] == league[high]) | ((low == 3) & (high == 4))
 sparse = Comparisons.from_votes(
     low[played],
     high[played],
-    data.BASEBALL[low, high][played],
-    data.BASEBALL[high, low][played],
+    published.BASEBALL[low, high][played],
+    published.BASEBALL[high, low][played],
     prompt=np.zeros(teams, int),
 )
 halves = fit(sparse)
@@ -175,7 +174,7 @@ bridge = effective_resistance(halves.scores, sparse, low, high)
 across = league[low] != league[high]
 print(f"median resistance within leagues {np.median(bridge[~across]):.2f}, across {np.median(bridge[across]):.2f}")
 bought = next_comparison(halves.scores, sparse)
-print(f"next: {data.TEAMS[bought.first]} against {data.TEAMS[bought.second]}, worth {bought.gain:.3f} nats")
+print(f"next: {published.TEAMS[bought.first]} against {published.TEAMS[bought.second]}, worth {bought.gain:.3f} nats")
 assert bridge[across].min() > np.median(bridge[~across])
 assert league[bought.first] != league[bought.second]
 
@@ -221,7 +220,7 @@ for network, games_of, colour, lift, label in (
     rows = -np.arange(6) + lift
     bars.errorbar(value, rows, xerr=reach, fmt="o" if lift > 0 else "s", color=colour, capsize=2, label=label)
 bars.axvline(0, color=style.FAINT, zorder=0)
-bars.set(yticks=-np.arange(6), yticklabels=[data.TEAMS[team] for team in rival], ylim=(-5.6, 1.5))
+bars.set(yticks=-np.arange(6), yticklabels=[published.TEAMS[team] for team in rival], ylim=(-5.6, 1.5))
 bars.set(xlabel="Milwaukee leads by, logits")
 bars.legend(loc="upper right")
 bars.set_title("Margins ± 1.96 √resistance")

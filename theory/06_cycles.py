@@ -22,19 +22,18 @@ import numpy as np
 from matplotlib import pyplot as plt
 from scipy import special
 
-import data
 import style
 from rmjax import Comparisons
 from rmjax.identifiability import best_scalar_accuracy, hodge, transitivity, transitivity_under
-from rmjax.preferences import fit, fit_skew, project_to_bradley_terry, scalar_verdict, skew_margins
+from rmjax.preferences import fit, fit_skew, project_to_bradley_terry, published, scalar_verdict, skew_margins
 
 style.use()
 circle = Comparisons.from_votes([0, 1, 2], [1, 2, 0], [160] * 3, [40] * 3, prompt=[0] * 3)  # .8 around
 sets = {
     "a circle of .8": circle,
-    "baseball": Comparisons.from_wins(data.BASEBALL),
-    "sushi": Comparisons.from_wins(data.SUSHI),
-    "films": Comparisons.from_wins(data.NETFLIX),
+    "baseball": Comparisons.from_wins(published.BASEBALL),
+    "sushi": Comparisons.from_wins(published.SUSHI),
+    "films": Comparisons.from_wins(published.NETFLIX),
 }
 
 # %% [markdown]

@@ -22,15 +22,14 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib import pyplot as plt
 
-import data
 import style
 from rmjax import Comparisons, Votes, losses
 from rmjax.errors import DataError
-from rmjax.preferences import fit
+from rmjax.preferences import fit, published
 from rmjax.votes import CANNOT_JUDGE, FIRST, SECOND, TIE
 
 style.use()
-pudding = Comparisons.from_wins(data.PUDDING, ties=data.PUDDING_TIES)
+pudding = Comparisons.from_wins(published.PUDDING, ties=published.PUDDING_TIES)
 
 # %% [markdown]
 # ## One pair, three answers

@@ -10,7 +10,7 @@ Four sets of comparisons, and one contrast of each that the data do not pin down
 - never lost: American League baseball of 1987 (Agresti, Categorical Data Analysis, 2002, table 10.11) and an eighth
   team that beat every other once; it is infinitely better than any.
 - NASCAR: the 36 races of 2002 with 87 drivers, four of whom never beat any of the others (Hunter, Annals of Statistics
-  2004, who drops them; `experiments/races.py` says how they are put back). choix fits the orders; evalica and
+  2004, who drops them; `published.nascar` says how they are put back). choix fits the orders; evalica and
   arena-rank, which have no rankings, every pair of a race.
 
 Peers run with their defaults, and choix also without its penalty. A number is what they return as the contrast, in
@@ -30,23 +30,11 @@ import tyro
 
 from experiments.benchmarks.peers import Peers
 from experiments.benchmarks.rows import absent, row, write
-from experiments.races import DRIVERS, orders_of_all
 from rmjax.comparisons import Comparisons, Rankings
 from rmjax.errors import IdentifiabilityError
-from rmjax.preferences import fit
+from rmjax.preferences import fit, published
 
 COMMAND = "python -m experiments.benchmarks.peers_refusals"
-# Wins row over column, and last the team that never lost.
-BASEBALL = [
-    [0, 1, 7, 4, 2, 3, 1, 0],
-    [12, 0, 7, 2, 6, 7, 6, 0],
-    [6, 6, 0, 4, 4, 6, 5, 0],
-    [9, 11, 9, 0, 6, 5, 7, 0],
-    [11, 7, 9, 7, 0, 7, 9, 0],
-    [10, 6, 7, 8, 6, 0, 6, 0],
-    [12, 7, 8, 6, 4, 7, 0, 0],
-    [1, 1, 1, 1, 1, 1, 1, 0],
-]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,15 +64,17 @@ def cases() -> list[Case]:
     separated[0, 1] = separated[1, 2] = 5
     islands[0, 1] = islands[2, 3] = 3
     islands[1, 0] = islands[3, 2] = 1
-    orders = tuple(map(tuple, orders_of_all()))
-    races = np.zeros((DRIVERS + 4, DRIVERS + 4), int)
+    never_lost = np.pad(published.BASEBALL, (0, 1))
+    never_lost[-1, :-1] = 1
+    orders = tuple(map(tuple, published.nascar(all_drivers=True).items.tolist()))
+    races = np.zeros((published.DRIVERS + 4,) * 2, int)
     for order in orders:
         races[tuple(np.array(order)[np.stack(np.triu_indices(len(order), k=1))])] += 1
     return [
         Case("separated", separated, 0, 2),
         Case("islands", islands, 0, 2),
-        Case("never lost", np.array(BASEBALL), 7, 0),
-        Case("NASCAR", races, DRIVERS, 0, orders),
+        Case("never lost", never_lost, 7, 0),
+        Case("NASCAR", races, published.DRIVERS, 0, orders),
     ]
 
 

@@ -5,16 +5,16 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from graphs import BASEBALL
 
 from rmjax.cli import main
+from rmjax.preferences import published
 
-TEAMS = ["Bal", "Bos", "Cle", "Det", "Mil", "NY", "Tor"]
+TEAMS = [team[:3] for team in published.TEAMS]
 
 
 @pytest.fixture
 def season(tmp_path):
-    rows = [(TEAMS[i], TEAMS[j], n) for (i, j), n in np.ndenumerate(BASEBALL) if n]
+    rows = [(TEAMS[i], TEAMS[j], n) for (i, j), n in np.ndenumerate(published.BASEBALL) if n]
     text = "".join(f"{a},{b},{a}\n" * n for a, b, n in rows)
     file = tmp_path / "season.csv"
     file.write_text("first,second,winner\n" + text)

@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import pytest
-from graphs import BASEBALL
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from rmjax import Comparisons, losses
 from rmjax.errors import DataError, SampleSizeError
 from rmjax.identifiability.cycles import _packing, best_scalar_accuracy
 from rmjax.identifiability.tally import tally
+from rmjax.preferences.published import BASEBALL
 
 ITEMS = 7
 ALL = np.array(list(itertools.combinations(range(ITEMS), 2)))

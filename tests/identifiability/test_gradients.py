@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from graphs import BASEBALL, BASEBALL_FIT, PER_PROMPT, PROMPTS, E, N, edges, graphs
+from graphs import BASEBALL_FIT, PER_PROMPT, PROMPTS, E, N, edges, graphs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +15,7 @@ from rmjax.errors import DataError, GaugeError, IdentifiabilityError
 from rmjax.head import Head, score
 from rmjax.identifiability.gradients import blind_step, estimate_sensitivity, head_step, score_step
 from rmjax.identifiability.head import identify_head
+from rmjax.preferences.published import BASEBALL
 
 D = 5
 EPS = float(np.finfo(np.float32).eps)

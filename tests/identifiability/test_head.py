@@ -5,7 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from graphs import BASEBALL, BASEBALL_FIT, PER_PROMPT, PROMPTS, E, N, edges
+from graphs import BASEBALL_FIT, PER_PROMPT, PROMPTS, E, N, edges
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from rmjax import Comparisons
 from rmjax.errors import DataError, IdentifiabilityError
 from rmjax.identifiability import head as module
 from rmjax.identifiability.head import identify_head
+from rmjax.preferences.published import BASEBALL
 
 D = 5
 EPS = float(np.finfo(np.float64).eps)

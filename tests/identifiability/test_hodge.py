@@ -5,16 +5,15 @@ import itertools
 
 import numpy as np
 import pytest
-from graphs import BASEBALL
 from hypothesis import given
 from hypothesis import strategies as st
-from published import NETFLIX, SUSHI
 
 from rmjax import Comparisons
 from rmjax.errors import DataError, IdentifiabilityError, SampleSizeError
 from rmjax.identifiability import triangles
 from rmjax.identifiability.hodge import hodge, hodge_flow
 from rmjax.identifiability.triangles import triangle_blocks
+from rmjax.preferences.published import BASEBALL, NETFLIX, SUSHI
 
 EPS = float(np.finfo(np.float64).eps)
 ITEMS = 9

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 from games import ISLANDS, ITEMS, laplacian, win_matrices
-from graphs import BASEBALL, BASEBALL_FIT
+from graphs import BASEBALL_FIT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +14,7 @@ from rmjax import Comparisons, losses
 from rmjax.errors import DataError, GaugeError, IdentifiabilityError
 from rmjax.identifiability import effective_resistance, fisher, identify, next_comparison
 from rmjax.preferences import fit
+from rmjax.preferences.published import BASEBALL
 
 seeds = st.integers(0, 2**32 - 1)
 hessian = jax.jit(jax.hessian(lambda r, c: losses.negative_log_likelihood(r, c)[0]))

@@ -5,13 +5,14 @@ import sys
 
 import numpy as np
 import pytest
-from graphs import BASEBALL, PER_PROMPT, PROMPTS, E, N, graphs
+from graphs import PER_PROMPT, PROMPTS, E, N, graphs
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rmjax import Comparisons
 from rmjax.errors import DataError
 from rmjax.identifiability.tally import Tally, tally
+from rmjax.preferences.published import BASEBALL
 
 # The facade has a function of the module's name.
 module = sys.modules[Tally.__module__]

@@ -5,16 +5,15 @@ import itertools
 
 import numpy as np
 import pytest
-from graphs import BASEBALL
 from hypothesis import given
 from hypothesis import strategies as st
-from published import NETFLIX, SUSHI
 
 from rmjax import Comparisons
 from rmjax.errors import DataError
 from rmjax.identifiability import triangles
 from rmjax.identifiability.tally import tally
 from rmjax.identifiability.transitivity import _intervals, transitivity, transitivity_under
+from rmjax.preferences.published import BASEBALL, NETFLIX, SUSHI
 
 ITEMS = 7
 ALL = np.array(list(itertools.combinations(range(ITEMS), 2)))

@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from graphs import BASEBALL, BASEBALL_FIT, CITATIONS, CITATIONS_FIT, PER_PROMPT, E, N, edges, graphs
+from graphs import BASEBALL_FIT, CITATIONS_FIT, PER_PROMPT, E, N, edges, graphs
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rmjax import Comparisons, losses
 from rmjax.errors import DataError
+from rmjax.preferences.published import BASEBALL, CITATIONS
 
 EPS = {dtype: float(np.finfo(dtype).eps) for dtype in (np.float32, np.float64)}
 POLICIES = st.sampled_from(["drop", "half"])

@@ -5,15 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 from games import ALWAYS_WINNER, ITEMS, laplacian, win_matrices
-from graphs import BASEBALL, CITATIONS
 from hypothesis import given
 from hypothesis import strategies as st
-from published import PUDDING, matrices
 from scipy import special
 
 from rmjax import Comparisons
 from rmjax.errors import DataError, SampleSizeError
 from rmjax.preferences import fit
+from rmjax.preferences.published import BASEBALL, CITATIONS, PUDDING, PUDDING_TIES
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -213,7 +212,7 @@ def test_an_interval_of_a_probability_is_the_transformed_interval_of_the_margin(
 
 def test_published_errors_of_tie_parameters():
     """Of log ν .0824986887, and of the logarithm of log ϑ .0632426305."""
-    c = matrices(PUDDING, 6)
+    c = Comparisons.from_wins(PUDDING, ties=PUDDING_TIES)
     davidson, rao_kupper = fit(c, link="davidson"), fit(c, link="rao_kupper")
     assert davidson.parameter_error("log_tie") == pytest.approx(0.08249869172, abs=1e-10)
     threshold = rao_kupper.parameters["log_threshold"]

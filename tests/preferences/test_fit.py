@@ -6,16 +6,25 @@ import jax
 import numpy as np
 import pytest
 from games import ALWAYS_WINNER, CHAIN, ISLANDS, ITEMS, newton, win_matrices
-from graphs import BASEBALL, BASEBALL_FIT, CITATIONS, CITATIONS_FIT
+from graphs import BASEBALL_FIT, CITATIONS_FIT
 from hypothesis import given
 from hypothesis import strategies as st
-from published import BASEBALL_HOME, PUDDING, SPRINGALL, matrices
 from scipy import optimize, special
 
 from rmjax import Comparisons, losses
 from rmjax.errors import DataError, IdentifiabilityError
 from rmjax.identifiability import gauge_fix
 from rmjax.preferences import fit
+from rmjax.preferences.published import (
+    BASEBALL,
+    BASEBALL_HOME_LOSSES,
+    BASEBALL_HOME_WINS,
+    CITATIONS,
+    PUDDING,
+    PUDDING_TIES,
+    SPRINGALL,
+    SPRINGALL_TIES,
+)
 
 LOW, HIGH = np.triu_indices(ITEMS, k=1)
 LINKS = ("bradley_terry", "thurstone", "rao_kupper", "davidson")
@@ -412,7 +421,16 @@ def test_published_ridge():
 
 
 def test_published_home_advantage():
-    estimate = fit(BASEBALL_HOME, position=True)
+    home, visitors = np.nonzero(~np.eye(7, dtype=bool))
+    c = Comparisons.from_votes(
+        home,
+        visitors,
+        BASEBALL_HOME_WINS[home, visitors],
+        BASEBALL_HOME_LOSSES[home, visitors],
+        prompt=np.zeros(7, int),
+        order=np.ones(42),
+    )
+    estimate = fit(c, position=True)
     want = [1.1438026533, 0.7046944569, 1.4753572136, 1.6195549936, 1.2813404033, 1.3271103981]
     np.testing.assert_allclose(estimate.relative_to(0)[0][1:], want, rtol=0, atol=1e-10)
     assert f"{estimate.parameters['position']:.10f}" == "0.3022606555"
@@ -428,9 +446,9 @@ def test_published_home_advantage():
         "0.164226",
     ]
     # Deviances of the 42 rows, with and without it, and Akaike's criterion of 7 and 6 parameters.
-    a, b = BASEBALL_HOME.wins_first.astype(float), BASEBALL_HOME.wins_second.astype(float)
+    a, b = c.wins_first.astype(float), c.wins_second.astype(float)
     saturated = special.xlogy(a, a / (a + b)).sum() + special.xlogy(b, b / (a + b)).sum()
-    plain = fit(BASEBALL_HOME)
+    plain = fit(c)
     assert f"{2 * (saturated - estimate.log_likelihood):.10f}" == "38.6428521440"
     assert f"{2 * (saturated - plain.log_likelihood):.10f}" == "44.0534612286"
     coefficients = (special.gammaln(a + b + 1) - special.gammaln(a + 1) - special.gammaln(b + 1)).sum()
@@ -439,7 +457,7 @@ def test_published_home_advantage():
 
 
 def test_published_ties_of_the_pudding_experiment():
-    c = matrices(PUDDING, 6)
+    c = Comparisons.from_wins(PUDDING, ties=PUDDING_TIES)
     davidson, rao_kupper = (fit(c, link=link) for link in LINKS[2:][::-1])
     assert f"{np.exp(davidson.parameters['log_tie']):.10f}" == "0.7468229877"
     assert f"{-davidson.log_likelihood:.12f}" == "809.709510090287"
@@ -464,7 +482,7 @@ def test_published_ties_of_the_pudding_experiment():
 
 def test_published_ties_of_springall():
     """Of each three, that of high flavour comes out lowest as the table is coded: who won is the reader's to check."""
-    c = matrices([(column, row, *votes) for row, column, *votes in SPRINGALL], 9)
+    c = Comparisons.from_wins(SPRINGALL, ties=SPRINGALL_TIES)
     davidson, rao_kupper = (fit(c, link=link) for link in LINKS[2:][::-1])
     assert f"{np.exp(davidson.parameters['log_tie']):.10f}" == "0.8655486542"
     assert f"{-davidson.log_likelihood:.9f}" == "732.067255448"

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 from games import CHAIN, ITEMS, win_matrices
-from graphs import BASEBALL, CITATIONS
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
@@ -13,6 +12,7 @@ from scipy import special
 from rmjax import Comparisons
 from rmjax.errors import DataError
 from rmjax.preferences import fit, project_to_bradley_terry
+from rmjax.preferences.published import BASEBALL, CITATIONS
 
 LOW, HIGH = np.triu_indices(ITEMS, k=1)
 

@@ -4,15 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from graphs import BASEBALL
 from hypothesis import given
 from hypothesis import strategies as st
-from published import NETFLIX, SALAD, SUSHI
 
-from experiments.races import orders, orders_of_all
 from rmjax import Comparisons, Rankings, losses
 from rmjax.errors import DataError, IdentifiabilityError
 from rmjax.preferences import fit
+from rmjax.preferences.published import BASEBALL, NETFLIX, SUSHI, nascar, salad
 from rmjax.testing.strategies import generators
 
 N = 5
@@ -114,10 +112,9 @@ def test_the_pairs_of_rankings_are_surer_than_the_rankings_are(seed):
         assert pairs.contrast(0, N - 1, errors="cluster").standard_error > 0.7 * honest
 
 
-# Critchlow and Fligner 1991; scores relative to A.
+# Scores relative to A.
 def test_published_salads():
-    lists = [np.argsort(ranks).tolist() for ranks, _ in SALAD]
-    estimate = fit(Rankings.from_lists(lists, [0] * 4, weight=[often for _, often in SALAD]))
+    estimate = fit(salad())
     scores, errors = estimate.relative_to(0)
     np.testing.assert_allclose(scores, [0, 2.7299139800, 1.5615385100, 1.0268359000], rtol=0, atol=6e-9)
     np.testing.assert_allclose(errors[1:], [0.4480725659, 0.3964739551, 0.3770620181], rtol=0, atol=1e-10)
@@ -143,7 +140,7 @@ STRENGTHS = {
 
 
 def test_published_races():
-    estimate = fit(Rankings.from_lists(orders(), [0] * 83))
+    estimate = fit(nascar())
     assert f"{estimate.log_likelihood:.9f}" == "-4191.097284597"
     strength = np.exp(estimate.scores) / np.exp(estimate.scores).sum()
     for driver, share in STRENGTHS.items():
@@ -152,10 +149,10 @@ def test_published_races():
 
 def test_four_drivers_who_beat_nobody_leave_the_season_without_a_maximum():
     """The others are as they are without them; against the four everybody is infinitely better."""
-    whole = fit(Rankings.from_lists(orders_of_all(), [0] * 87))
+    whole = fit(nascar(all_drivers=True))
     assert not whole.identification.exists
     assert len(whole.identification.separating_cut.winners) == 83
-    np.testing.assert_allclose(whole.scores[:83], fit(Rankings.from_lists(orders(), [0] * 83)).scores, atol=1e-9)
+    np.testing.assert_allclose(whole.scores[:83], fit(nascar()).scores, atol=1e-9)
     with pytest.raises(IdentifiabilityError, match="infinite"):
         whole.contrast(57, 86)
 

@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from graphs import BASEBALL, BASEBALL_FIT, E, N, edges
+from graphs import BASEBALL_FIT, E, N, edges
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rmjax import Comparisons, losses
 from rmjax.errors import DataError, SampleSizeError
+from rmjax.preferences.published import BASEBALL
 from rmjax.preferences.skew import SkewModel, fit_skew, skew_margins
 
 EPS = {dtype: float(np.finfo(dtype).eps) for dtype in (np.float32, np.float64)}

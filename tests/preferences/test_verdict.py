@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from games import CHAIN
-from graphs import BASEBALL
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
@@ -13,6 +12,7 @@ from scipy import special
 from rmjax import Comparisons, losses
 from rmjax.errors import DataError
 from rmjax.preferences import fit_skew, scalar_verdict, simulate, skew_margins
+from rmjax.preferences.published import BASEBALL
 
 RPS = Comparisons.from_votes([0, 1, 2], [1, 2, 0], [160] * 3, [40] * 3, [0] * 3)
 EVERY = np.array([(i, j) for i in range(6) for j in range(i + 1, 6)])

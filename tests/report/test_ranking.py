@@ -6,11 +6,11 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from games import CHAIN, ISLANDS, WEAK_BRIDGE
-from graphs import BASEBALL
 
 from rmjax import Comparisons
 from rmjax.identifiability import identify
 from rmjax.preferences import fit, scalar_verdict
+from rmjax.preferences.published import BASEBALL
 from rmjax.report.ranking import MOST, as_json, figure, rank, sentences
 from rmjax.report.standalone import standalone
 
