@@ -212,6 +212,23 @@ def test_a_ranking_with_a_response_twice_is_refused():
         Rankings.from_lists([[0, 1], [2, 0, 2]], prompt=[0, 0, 0])
 
 
+@pytest.mark.parametrize(
+    ("rankings", "options", "message"),
+    [
+        ([[0, 1], [1, 4]], {}, "out of range .ranking=1, item=4"),
+        ([[0, -1]], {}, "out of range .ranking=0, item=-1"),
+        ([[0, 1], [1, 2, 3]], {}, "two prompts .ranking=1, items=.1, 2, 3."),
+        ([[0, 1]], {"behind": [[2], [3]]}, "behind for every ranking .rankings=1, lists=2"),
+        ([[0, 1]], {"weight": [1, 2]}, "one weight per ranking"),
+        ([[0, 1]], {"weight": [-1]}, "one weight per ranking"),
+        ([[0, 1]], {"weight": [np.nan]}, "one weight per ranking"),
+    ],
+)
+def test_a_ranking_that_is_none_is_refused(rankings, options, message):
+    with pytest.raises(DataError, match=message):
+        Rankings.from_lists(rankings, prompt=[0, 0, 0, 1], **options)
+
+
 # Ties
 
 

@@ -81,30 +81,25 @@ class Gauge:
         def solve(b: np.ndarray) -> np.ndarray:
             nonlocal factor
             b = self.project(b)
-            if factor is None and b.ndim == 1 and len(b) > FACTORISED:
-                found = self._by_gradients(hessian, b, accuracy)
-                if found is not None:
-                    return self.project(found)
             if isinstance(hessian, np.ndarray):
-                factor = self._factor(hessian) if factor is None else factor
-                return self.project(linalg.cho_solve(factor, b))
-            return np.stack([solve(column) for column in b.T], axis=1)
+                direct = factor is not None or b.ndim > 1 or len(b) <= FACTORISED
+                found = None if direct else _by_gradients(hessian, b, accuracy, _TRIED)
+                if found is None:
+                    factor = self._factor(hessian) if factor is None else factor
+                    found = linalg.cho_solve(factor, b)
+                return self.project(found)
+            if b.ndim > 1:
+                return np.stack([solve(column) for column in b.T], axis=1)
+            found = _by_gradients(hessian, b, accuracy, 20 * len(b))
+            if found is None:
+                raise RMJaxError(
+                    "conjugate gradients did not converge",
+                    {"unknowns": len(b), "steps": 20 * len(b)},
+                    "The graph of comparisons is nearly cut in two; give a ridge, or fit its parts.",
+                )
+            return self.project(found)
 
         return solve
-
-    def _by_gradients(self, hessian: Matrix, b: np.ndarray, accuracy: float) -> np.ndarray | None:
-        """Conjugate gradients; None where a factorisation is the better way."""
-        weight = hessian.diagonal()
-        steps = _TRIED if isinstance(hessian, np.ndarray) else 20 * len(b)
-        precondition = sparse_linalg.aslinearoperator(sparse.diags_array(1 / weight))
-        found, failed = sparse_linalg.cg(hessian, b, rtol=accuracy, maxiter=steps, M=precondition)
-        if failed and not isinstance(hessian, np.ndarray):
-            raise RMJaxError(
-                "conjugate gradients did not converge",
-                {"unknowns": len(b), "steps": steps},
-                "The graph of comparisons is nearly cut in two; give a ridge, or fit its parts.",
-            )
-        return None if failed else found
 
     def _factor(self, hessian: np.ndarray) -> tuple[np.ndarray, bool]:
         """Cholesky factor; a rank-one term per block, of the size of the Hessian, makes the constants no null space."""
@@ -114,6 +109,13 @@ class Gauge:
             scale = np.bincount(self.block, full.diagonal()[:n])[self.block] / count[self.block] ** 2
             full[:n, :n] += np.where(self.block[:, None] == self.block, scale[:, None], 0)
         return linalg.cho_factor(full)
+
+
+def _by_gradients(hessian: Matrix, b: np.ndarray, accuracy: float, steps: int) -> np.ndarray | None:
+    """Conjugate gradients, with the diagonal as preconditioner; None where they do not end in so many steps."""
+    precondition = sparse_linalg.aslinearoperator(sparse.diags_array(1 / hessian.diagonal()))
+    found, failed = sparse_linalg.cg(hessian, b, rtol=accuracy, maxiter=steps, M=precondition)
+    return None if failed else found
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmjax import Comparisons, losses
-from rmjax.errors import DataError, GaugeError, IdentifiabilityError
+from rmjax.errors import DataError, GaugeError, IdentifiabilityError, SampleSizeError
 from rmjax.identifiability import effective_resistance, fisher, identify, next_comparison
 from rmjax.preferences import fit
 from rmjax.preferences.published import BASEBALL
@@ -160,3 +160,9 @@ def test_baseball_as_a_circuit():
     curvatures = [losses.curvature(np.float32(x)) for x in (0, 3, 5)]
     assert [f"{x:.7f}" for x in curvatures] == ["0.2500000", "0.0451767", "0.0066481"]
     assert [f"{curvatures[0] / x:.{d}f}" for x, d in zip(curvatures[1:], (2, 1))] == ["5.53", "37.6"]
+
+
+def test_a_matrix_too_large_to_be_dense_is_refused():
+    many = Comparisons.from_votes([0], [1], [1], [1], prompt=np.zeros(5001, int))
+    with pytest.raises(SampleSizeError, match="responses=5001, most=5000"):
+        fisher(np.zeros(5001), many)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from rmjax import Comparisons, losses
-from rmjax.errors import DataError, IdentifiabilityError
+from rmjax.errors import DataError, IdentifiabilityError, RMJaxError, SampleSizeError
 from rmjax.identifiability import gauge_fix
-from rmjax.preferences import fit
+from rmjax.preferences import firth, fit
 from rmjax.preferences.published import (
     BASEBALL,
     BASEBALL_HOME_LOSSES,
@@ -420,16 +420,43 @@ def test_published_ridge():
     np.testing.assert_allclose(fit(Comparisons.from_wins(BASEBALL), ridge=1.0).scores, want, rtol=0, atol=1e-10)
 
 
-def test_published_home_advantage():
+def home_games():
+    """The 42 rows of Agresti 2002, section 10.6: home team, visitors."""
     home, visitors = np.nonzero(~np.eye(7, dtype=bool))
-    c = Comparisons.from_votes(
-        home,
-        visitors,
-        BASEBALL_HOME_WINS[home, visitors],
-        BASEBALL_HOME_LOSSES[home, visitors],
-        prompt=np.zeros(7, int),
-        order=np.ones(42),
-    )
+    won, lost = BASEBALL_HOME_WINS[home, visitors], BASEBALL_HOME_LOSSES[home, visitors]
+    return Comparisons.from_votes(home, visitors, won, lost, prompt=np.zeros(7, int), order=np.ones(42))
+
+
+def test_bias_reduction_with_a_position_effect_is_where_jeffreys_posterior_is_flat():
+    """The gradient of the likelihood and of half the log-determinant, by differences in 1e-5, which leave 1e-9."""
+    c, steps = home_games(), 1e-5 * np.eye(7)
+    estimate = fit(c, bias_reduction=True, position=True)
+    i, j = c.first, c.second
+    design = np.hstack([np.eye(7)[i] - np.eye(7)[j], np.ones((42, 1))])[:, 1:]  # Baltimore at 0
+
+    def posterior(x):
+        margin = design @ x
+        p = special.expit(margin)
+        bend = (c.wins_first + c.wins_second) * p * (1 - p)
+        likelihood = c.wins_first @ special.log_expit(margin) + c.wins_second @ special.log_expit(-margin)
+        return likelihood + np.linalg.slogdet(design.T * bend @ design)[1] / 2
+
+    at = np.append(estimate.relative_to(0)[0][1:], estimate.parameters["position"])
+    slope = np.array([posterior(at + step) - posterior(at - step) for step in steps]) / 2e-5
+    assert np.abs(slope).max() <= 1e-7
+
+
+def test_bias_reduction_says_where_it_ends(monkeypatch):
+    monkeypatch.setattr(firth, "_ROUNDS", 1)
+    with pytest.raises(RMJaxError, match=r"did not settle .rounds=1"):
+        fit(Comparisons.from_wins(BASEBALL), bias_reduction=True)
+    monkeypatch.setattr(firth, "DENSE", 6)
+    with pytest.raises(SampleSizeError, match="items=7, most=6"):
+        fit(Comparisons.from_wins(BASEBALL), bias_reduction=True)
+
+
+def test_published_home_advantage():
+    c = home_games()
     estimate = fit(c, position=True)
     want = [1.1438026533, 0.7046944569, 1.4753572136, 1.6195549936, 1.2813404033, 1.3271103981]
     np.testing.assert_allclose(estimate.relative_to(0)[0][1:], want, rtol=0, atol=1e-10)

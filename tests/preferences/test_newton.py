@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from rmjax.comparisons import Comparisons
+from rmjax.errors import IdentifiabilityError, RMJaxError
 from rmjax.preferences import fit, newton
 from rmjax.preferences.newton import Gauge, minimise
 from rmjax.preferences.pairwise import PairTerms
@@ -84,3 +86,70 @@ def test_steps_that_do_not_descend_are_halved(start):
     found = minimise(Hyperbola(), np.array([start]), Gauge(np.array([0]), free=False))
     assert abs(found.x[0]) <= 1e-8
     assert found.value == Hyperbola().value(found.x)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_long_path_has_the_sums_of_its_log_odds(way):
+    """So long that conjugate gradients do not end in the steps that they are given: the dense way factorises then."""
+    rng, items = np.random.default_rng(0), 200
+    path = np.arange(items - 1)
+    won, lost = rng.integers(1, 9, (2, items - 1))
+    data = Comparisons.from_votes(path, path + 1, won, lost, prompt=np.zeros(items, int))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(newton, "DENSE", WAYS[way])
+        estimate = fit(data)
+    # 199 logarithms add up, and each is as exact as the gradient at its own pair, which adds up along the path too.
+    np.testing.assert_allclose(-np.diff(estimate.scores), np.log(won / lost), rtol=0, atol=1e-9)
+
+
+def test_conjugate_gradients_that_do_not_end_say_so():
+    """A skew matrix turns every step sideways."""
+    size = 2 * newton.FACTORISED
+    skew = np.triu(np.random.default_rng(0).normal(size=(size, size)))
+    hessian = sparse.csr_array(np.eye(size) + skew - skew.T)
+    with pytest.raises(RMJaxError, match=r"did not converge .unknowns=128"), np.errstate(all="ignore"):
+        Gauge(np.zeros(size, int), free=False).solver(hessian)(np.ones(size))
+
+
+class Ascending(Hyperbola):
+    """A gradient of the wrong sign: every step goes up."""
+
+    def derivatives(self, x):
+        value, gradient, hessian = super().derivatives(x)
+        return value, -gradient, hessian
+
+
+def test_where_no_step_descends_the_slope_is_not_called_a_maximum():
+    with pytest.raises(RMJaxError, match="the maximum of the likelihood was not reached"):
+        minimise(Ascending(), np.array([0.5]), Gauge(np.array([0]), free=False))
+
+
+def test_so_many_steps_and_no_more(monkeypatch):
+    monkeypatch.setattr(newton, "_STEPS", 2)
+    with pytest.raises(RMJaxError, match=r"not reached .steps=2"):
+        minimise(Hyperbola(), np.array([-30.0]), Gauge(np.array([0]), free=False))
+
+
+@given(seed=seeds)
+def test_the_value_alone_is_that_of_the_derivatives(seed):
+    rng = np.random.default_rng(seed)
+    first, second = np.triu_indices(ITEMS, k=1)
+    rows = Rows(first, second, rng.poisson(2, (len(first), 3)).astype(float), rng.integers(-1, 2, len(first)) * 1.0)
+    terms = PairTerms(rows, ITEMS, "rao_kupper", True, ridge=0.5)
+    x = np.append(3 * rng.normal(size=ITEMS), [0.3, -0.2])
+    assert terms.value(x) == terms.derivatives(x)[0]
+
+
+def test_parameters_are_refused_and_found_on_sparse_data_as_on_dense(monkeypatch):
+    """More items than a full matrix is made for: the same tie parameter, and the same refusal of a position effect."""
+    votes = np.random.default_rng(0).integers(1, 5, (3, 10))
+    first, second = np.triu_indices(ITEMS, k=1)
+    data = Comparisons.from_votes(first, second, *votes[:2], prompt=[0] * ITEMS, ties=votes[2])
+    star = Comparisons.from_votes([0] * 4, [1, 2, 3, 4], [2] * 4, [1] * 4, prompt=[0] * ITEMS, order=[1] * 4)
+    dense = fit(data, link="davidson")
+    monkeypatch.setattr(newton, "DENSE", 0)
+    sparse_fit = fit(data, link="davidson")
+    np.testing.assert_allclose(sparse_fit.scores, dense.scores, rtol=0, atol=1e-10)
+    assert sparse_fit.parameters["log_tie"] == pytest.approx(dense.parameters["log_tie"], abs=1e-10)
+    with pytest.raises(IdentifiabilityError, match="say nothing of position"):
+        fit(star, position=True)

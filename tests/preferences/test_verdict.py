@@ -90,6 +90,14 @@ def test_a_tree_of_comparisons_says_nothing_of_scalars():
     assert found.projection.degrees_of_freedom == 0
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_four_votes_on_one_pair_can_be_said(seed):
+    """Drawn anew they often come out even, or all for one, and then no scores spread at all."""
+    found = scalar_verdict(Comparisons.from_votes([0], [1], [3], [1], [0, 0]), seed=seed)
+    assert found.answer == "can"
+    assert found.p_value == pytest.approx(0.5, abs=1e-3)
+
+
 def test_options_that_mean_nothing_are_refused():
     for options in ({"level": 1.0}, {"level": 0}, {"replicates": 1}):
         with pytest.raises(DataError, match="level"):
