@@ -98,8 +98,18 @@ def test_a_set_filtered_by_agreement_has_no_ceiling():
 )  # fmt: skip
 def test_the_upper_end_to_the_printed_digits(value, upper):
     ceiling = ceiling_bounds(known(value))
-    assert ceiling.lower == pytest.approx(value)
+    assert ceiling.lower == value
     assert ceiling.upper == pytest.approx(upper, abs=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("value", "ends"),
+    [(0.75, ("0.7500", "0.8536")), (0.726, ("0.7260", "0.8362")), (0.63, ("0.6300", "0.7550"))],
+)
+def test_the_interval_of_published_agreements(value, ends):
+    """Of InstructGPT's labelers (Ouyang et al. 2022) .726, and of HH (Bai et al. 2022) .63."""
+    ceiling = ceiling_bounds(known(value))
+    assert (f"{ceiling.lower:.4f}", f"{ceiling.upper:.4f}") == ends
 
 
 def test_the_interval_is_pushed_through_both_ends():

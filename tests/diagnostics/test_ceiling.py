@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from rmjax.diagnostics import (
+    Estimate,
     beta_ceiling,
     ceiling_bounds,
     ceiling_from_moments,
@@ -14,6 +15,7 @@ from rmjax.diagnostics import (
     clustered_proportion,
     majority_target,
     normal_ceiling,
+    vote_agreement,
 )
 from rmjax.errors import DataError, SampleSizeError
 
@@ -128,17 +130,21 @@ def test_moments_parameters_and_targets_that_are_none_are_refused():
     ],
 )
 def test_published_upper_ends(agreement, upper):
-    assert f"{ceiling_from_moments(2 * agreement - 1, 2 * agreement - 1)[0]:.4f}" == f"{agreement:.4f}"
-    assert f"{bounds(agreement)[1]:.5f}"[1:] == upper
+    """In closed form, and by the linear programme over two votes a pair, which agrees to 1e-6."""
+    closed = ceiling_bounds(Estimate(agreement, np.nan, np.nan, np.nan, 1, 1, "as published"))
+    assert closed.lower == agreement
+    assert f"{closed.upper:.5f}"[1:] == upper
+    same = round(1000 * agreement)
+    found = ceiling_from_votes(histogram(same, 2 * (1000 - same), same))
+    np.testing.assert_allclose((found.lower, found.upper), (closed.lower, closed.upper), rtol=0, atol=1e-6)
 
 
 def test_five_votes_narrow_what_two_leave():
     """130 items with 30, 18, 12, 14, 20, 36 of five votes for the first."""
     votes = histogram(30, 18, 12, 14, 20, 36)
-    pairs = votes * (votes - 1) / 2
-    agreement = pairs.sum() / (130 * 10)
-    assert f"{agreement:.6f}" == "0.763077"
-    assert [f"{x:.4f}" for x in bounds(agreement)] == ["0.7631", "0.8627"]
+    two = vote_agreement(np.pad(votes, ((0, 0), (0, 1))), range(130)).ceiling
+    assert f"{two.agreement.value:.6f}" == "0.763077"
+    assert [f"{x:.4f}" for x in (two.lower, two.upper)] == ["0.7631", "0.8627"]
     found = ceiling_from_votes(votes)
     assert [f"{x:.4f}" for x in (found.lower, found.upper)] == ["0.8127", "0.8491"]
 
@@ -157,14 +163,22 @@ def test_published_points():
         assert (f"{s:.5f}", f"{c:.5f}"[1:]) == (deviation, best)
     fourth = 3 * 0.44 - 4 * (0.77 - 0.5)
     assert fourth == pytest.approx(0.24)
-    assert [f"{x:.4f}" for x in ceiling_from_moments(0.44, 0.24)] == ["0.7979", "0.8247"]
+    assert [f"{x:.5f}" for x in ceiling_from_moments(0.44, 0.24)] == ["0.79788", "0.82474"]
     assert [f"{x:.6f}" for x in majority_target(0.75, 5) * np.ones(1)] == ["0.896484"]
     assert [f"{float(majority_target(0.75, m)):.6f}" for m in (1, 3, 7)] == ["0.750000", "0.843750", "0.929443"]
-    # Even noise at .75: two votes agree .72 and .7816 with the mode of three.
-    assert f"{0.5 + (3 * 0.44 - 0.44**2) / 4:.4f}" == "0.7816"
+    # Two votes agree .72: with even noise a vote and the mode of three agree .7816, and with items of two kinds, agreed
+    # on or even, no more than .72. Stiennon et al. found .77.
+    for shares, weights, met in (
+        ([(1 + np.sqrt(0.44)) / 2], [1], "0.7816"),
+        ([1, 0.5], [0.44, 0.56], "0.7200"),
+    ):
+        p, mode = np.array(shares), majority_target(shares, 3)
+        assert f"{np.dot(weights, mode * p + (1 - mode) * (1 - p)):.4f}" == met
 
 
 def test_the_error_of_an_agreement_pushes_both_ends():
     """n = 1,000 and A = .75: [.7232, .8720], by Wald."""
-    reach = 1.959964 * np.sqrt(0.75 * 0.25 / 1000)
-    assert [f"{x:.4f}" for x in (bounds(0.75 - reach)[0], bounds(0.75 + reach)[1])] == ["0.7232", "0.8720"]
+    error = np.sqrt(0.75 * 0.25 / 1000)
+    reach = special.ndtri(0.975) * error
+    agreement = Estimate(0.75, 0.75 - reach, 0.75 + reach, error, 1000, 1000, "Wald")
+    assert [f"{x:.4f}" for x in ceiling_bounds(agreement).confidence] == ["0.7232", "0.8720"]

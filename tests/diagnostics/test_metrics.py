@@ -79,6 +79,15 @@ def test_likelihood_is_that_of_the_training_loss(ties, seed):
     assert negative_log_likelihood(margins, labels).count == counts.sum()
 
 
+def test_the_likelihood_of_twelve_predictions_to_the_printed_digits():
+    """Computed apart from this library; the same twelve have an expected calibration error of .275."""
+    p = np.array([0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.55, 0.65, 0.75, 0.85, 0.95, 0.95])
+    y = np.array([0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 1, 1])
+    pairs = Comparisons.from_votes(2 * np.arange(12), 2 * np.arange(12) + 1, y, 1 - y, prompt=np.arange(24) // 2)
+    labels = Targets.from_votes(pairs, cluster=np.arange(12))
+    assert f"{negative_log_likelihood(np.log(p / (1 - p)), labels).value:.8f}" == "0.52566039"
+
+
 @given(seed=seeds, cut=st.integers(1, 59))
 def test_any_split_of_the_comparisons_gives_the_same_sums_and_counts(seed, cut):
     margins, comparisons, _, _, cluster = world(seed)

@@ -38,6 +38,13 @@ def test_published_tables_to_the_printed_digits():
     assert fleiss_kappa(FLEISS).value == pytest.approx(0.20993070, abs=5e-9)
 
 
+@pytest.mark.parametrize(("agree", "kappa"), [(3, 0.5), (1, 0.0), (0, -1.0)])
+def test_under_balanced_labels_kappa_is_twice_the_agreement_less_one(agree, kappa):
+    """An agreement of 3/4 is a share of 1/2 of items that nobody doubts, if the others are even."""
+    found = cohen_kappa([[agree, 1], [1, agree]])
+    assert found.value == kappa == 2 * agree / (agree + 1) - 1
+
+
 @given(seeds)
 def test_cohens_kappa_is_agreement_against_every_pair_of_a_rating_of_one_and_of_the_other(seed):
     """By loops over items: chance is the agreement of the first rater on one item with the second on any."""

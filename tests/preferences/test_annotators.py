@@ -47,6 +47,10 @@ def test_the_anaesthetists_to_the_printed_digits():
     assert fit.log_likelihood == pytest.approx(LOG_LIKELIHOOD, abs=5e-10)
     assert fit.converged
     np.testing.assert_array_equal(fit.prevalence.round(2), [0.40, 0.42, 0.11, 0.07])
+    # The three patients of whom the chance of the best class is below .99.
+    doubtful = np.flatnonzero(fit.posterior.max(axis=1) < 0.99)
+    assert doubtful.tolist() == [6, 34, 37]
+    assert [f"{p:.6f}" for p in fit.posterior[doubtful].max(axis=1)] == ["0.981020", "0.947995", "0.978800"]
 
 
 @given(seeds, st.sampled_from([0.1, 0.6, 0.95]))
