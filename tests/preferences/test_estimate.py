@@ -178,8 +178,8 @@ ERRORS = {
 def test_published_standard_errors(name):
     wins, relative, centred = ERRORS[name]
     estimate = fit(Comparisons.from_wins(wins))
-    np.testing.assert_allclose(estimate.relative_to(0)[1][1:], relative, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(estimate.relative_to()[1], centred, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(estimate.relative_to(0)[1][1:].round(10), relative)
+    np.testing.assert_array_equal(estimate.relative_to()[1].round(6), centred)
 
 
 def test_errors_of_levels_depend_on_the_gauge_and_those_of_contrasts_do_not():
@@ -200,7 +200,7 @@ def test_published_sandwich():
 def test_published_laplace():
     want = [0.4380409, 0.4256099, 0.4272099, 0.4268865, 0.4281724, 0.4258816, 0.4260619]
     got = fit(Comparisons.from_wins(BASEBALL), ridge=1.0).relative_to()[1]
-    np.testing.assert_allclose(got, want, rtol=0, atol=5e-8)
+    np.testing.assert_array_equal(got.round(7), want)
 
 
 def test_an_interval_of_a_probability_is_the_transformed_interval_of_the_margin():

@@ -101,17 +101,21 @@ def test_without_votes_there_is_nothing_to_project():
 
 # Rock, paper, scissors at .8, and a cycle of .9, .8, .6.
 def test_cycles_project_to_what_is_left_of_them():
-    rps = Comparisons.from_votes([0, 1, 2], [1, 2, 0], [0.8] * 3, [0.2] * 3, [0] * 3)
+    rps = Comparisons.from_votes([0, 1, 2], [1, 2, 0], [8] * 3, [2] * 3, [0] * 3)
     nearest = project_to_bradley_terry(rps)
-    assert np.abs(nearest.scores).max() <= 1e-7
-    assert nearest.per_vote == pytest.approx(0.19274475702175742, abs=1e-7)  # votes in float32
-    c = Comparisons.from_votes([0, 1, 2], [1, 2, 0], [0.9, 0.8, 0.6], [0.1, 0.2, 0.4], [0] * 3)
+    assert np.abs(nearest.scores).max() <= 1e-14
+    assert nearest.per_vote == pytest.approx(0.19274475702175742, rel=1e-15)
+    c = Comparisons.from_votes([0, 1, 2], [1, 2, 0], [9, 8, 6], [1, 2, 4], [0] * 3)
     nearest = project_to_bradley_terry(c)
-    np.testing.assert_allclose(nearest.scores, [0.4131664761, -0.1377694247, -0.2753970514], rtol=0, atol=3e-7)
+    np.testing.assert_array_equal(nearest.scores.round(10), [0.4131664761, -0.1377694247, -0.2753970514])
     # Pairs are (0, 1), (0, 2), (1, 2): the second is 2 against 0 turned.
-    want = [0.6343526999, 1 - 0.3343526998, 0.5343526999]
-    np.testing.assert_allclose(nearest.probability, want, rtol=0, atol=1e-7)
-    assert nearest.total == pytest.approx(0.4861048377, abs=3e-7)
+    one, other, two = nearest.probability
+    assert [f"{p:.10f}" for p in (one, two, 1 - other)] == ["0.6343526999", "0.5343526999", "0.3343526999"]
+    assert f"{nearest.total / 10:.10f}" == "0.4861048377"
+    # Pythagoras at equal scores, where the votes of any scalar are even.
+    even = np.full(3, 0.5)
+    whole = divergence(nearest.pairs.votes, nearest.pairs.share, even)
+    assert abs(whole - nearest.total - divergence(nearest.pairs.votes, nearest.probability, even)) <= 2e-14
 
 
 # Agresti 2002, table 10.11 and p. 448: deviance and Pearson's statistic with their degrees of freedom.
@@ -131,7 +135,7 @@ def test_logits_of_a_scalar_add_up_and_have_rank_two():
     scores = fit(Comparisons.from_wins(BASEBALL)).scores
     logits = scores[:, None] - scores[None, :]
     eigenvalues = np.sort(np.linalg.eigvals(logits).imag)
-    assert f"{eigenvalues[-1]:.10f}" == "3.5203099374"
+    assert eigenvalues[-1] == pytest.approx(3.5203099374321596, rel=1e-14)  # LAPACK is off by a few ulp
     assert eigenvalues[-1] == pytest.approx(np.sqrt(7) * np.linalg.norm(scores), rel=1e-12)
     assert np.abs(eigenvalues[1:-1]).max() <= 1e-7
     cycle = np.log(4) * np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])

@@ -116,8 +116,8 @@ def test_the_pairs_of_rankings_are_surer_than_the_rankings_are(seed):
 def test_published_salads():
     estimate = fit(salad())
     scores, errors = estimate.relative_to(0)
-    np.testing.assert_allclose(scores, [0, 2.7299139800, 1.5615385100, 1.0268359000], rtol=0, atol=6e-9)
-    np.testing.assert_allclose(errors[1:], [0.4480725659, 0.3964739551, 0.3770620181], rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(scores.round(10), [0, 2.7299139795, 1.5615385112, 1.0268359030])
+    np.testing.assert_array_equal(errors[1:].round(10), [0.4480725659, 0.3964739551, 0.3770620181])
     assert f"{estimate.log_likelihood:.8f}" == "-76.41528920"
 
 
