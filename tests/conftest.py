@@ -3,6 +3,9 @@
 import os
 import pathlib
 
+# Tests run in as many processes as there are cores, and threads of a process would take each other's.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is loaded
+
 import jax
 import pytest
 from hypothesis import Phase, settings
@@ -21,10 +24,11 @@ settings.register_profile("deep", max_examples=2_000, deadline=None, print_blob=
 PROFILE = os.environ.get("RMJAX_PROFILE", "ci" if os.environ.get("CI") else "dev")
 settings.load_profile(PROFILE)
 
-# Most of the time of these tests is compilation of small programs, and most of that is LLVM's optimisation. It is left
-# out here and stays in `make test-deep`; no tolerance leans on it.
+# Most of the time of these tests is compilation of small programs, and most of that is LLVM's optimisation and the
+# making of fused loops. They are left out here and stay in `make test-deep`; no tolerance leans on them.
+QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 if PROFILE != "deep":
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICK}".strip()
 
 # Public preference data lie beside the project, or where this says. Tests that read them skip without them.
 os.environ.setdefault("RMJAX_SHARED", str(pathlib.Path(__file__).parents[2] / "shared"))
