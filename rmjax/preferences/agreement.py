@@ -55,7 +55,7 @@ def cohen_kappa(table: ArrayLike, *, confidence: float = 0.95) -> Coefficient:
 
     Reference:
         Cohen, A coefficient of agreement for nominal scales, 1960; its error: Fleiss, Cohen and Everitt, Large sample
-        standard errors of kappa and weighted kappa, Psychological Bulletin 1969, equation 13.
+        standard errors of kappa and weighted kappa, Psychological Bulletin 1969.
     """
     counts = _whole(table, "a cross-table")
     if counts.shape[0] != counts.shape[1]:

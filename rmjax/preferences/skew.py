@@ -82,7 +82,7 @@ def skew_margins(model: SkewModel, comparisons: Comparisons) -> Float[jax.Array,
         [0.866 0.866 0.866]
 
     Reference:
-        Zhang, Zhang, Zhu, Yao and Gu, General preference modeling with preference representations for aligning language
+        Zhang, Zhang, Wu, Xu and Gu, General preference modeling with preference representations for aligning language
         models, arXiv 2410.02197, 2024.
     """
     u = at_least_float32(model.embedding)

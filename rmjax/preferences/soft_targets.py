@@ -60,7 +60,7 @@ def soft_targets(
         [0.8333 0.5   ] [1.6094 0.    ]
 
     Reference:
-        Brown, Cai and DasGupta, Interval estimation for a binomial proportion, Statistical Science 2001, section 4.3.
+        Brown, Cai and DasGupta, Interval estimation for a binomial proportion, Statistical Science 2001.
     """
     first, second = _votes("wins_first", wins_first), _votes("wins_second", wins_second)
     if first.shape != second.shape or first.ndim != 1:
