@@ -106,6 +106,20 @@ def test_always_calling_the_chosen_answer_the_first_cannot_bend_the_curve():
     assert naive > 0.3
 
 
+@given(seed=seeds, target=st.floats(0.5, 4))
+def test_margins_that_were_trained_towards_a_target_are_not_calibrated(seed, target):
+    """The best margin of a graded label is m + logit q, whose error no noise explains; that of m = 0 has none."""
+    votes = np.random.default_rng(seed).integers(26, 46, 200)
+    first = 2 * np.arange(200)
+    pairs = Comparisons.from_votes(first, first + 1, votes, 50 - votes, prompt=np.arange(400) // 2)
+    labels = Targets.from_votes(pairs, cluster=np.arange(200))
+    odds = special.logit(votes / 50)
+    plain, graded = (reliability(m + odds, labels) for m in (0, target))
+    assert plain.error <= 1e-6  # votes are float32
+    assert graded.error == pytest.approx(np.mean(special.expit(target + odds) - votes / 50), abs=1e-6)
+    assert graded.error > graded.noise_upper
+
+
 @pytest.mark.parametrize(("n", "bins"), [(100, 14), (1000, 10)])
 def test_noise_floor_is_the_error_of_a_calibrated_model(n, bins):
     rng = np.random.default_rng(n)

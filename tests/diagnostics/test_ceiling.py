@@ -17,9 +17,11 @@ from rmjax.diagnostics import (
     normal_ceiling,
     vote_agreement,
 )
+from rmjax.diagnostics import ceiling as module
 from rmjax.errors import DataError, SampleSizeError
 
 seeds = st.integers(0, 2**32 - 1)
+SLACK = 1e-7  # shares of votes are held to 1e-9, which places on a grid of 60 turn into 4e-8 of the ceiling
 
 
 def histogram(*counts):
@@ -33,30 +35,28 @@ def bounds(agreement):
     return agreement, (1 + np.sqrt(2 * agreement - 1)) / 2
 
 
-def population(p, weight, k, items=10**5):
-    """Votes whose shares are those of the population, to 1e-5."""
-    chance = sum(
-        w * special.comb(k, np.arange(k + 1)) * q ** np.arange(k + 1) * (1 - q) ** (k - np.arange(k + 1))
-        for q, w in zip(p, weight)
-    )
-    return histogram(*np.rint(items * chance).astype(int))
+def population(sixths, k):
+    """Items whose shares p are sixths, k votes each: as many of every outcome as there are on average."""
+    j, p = np.arange(k + 1), sixths[:, None]
+    return histogram(*np.rint(special.comb(k, j) * p**j * (6 - p) ** (k - j)).sum(axis=0).astype(int))
 
 
 @given(seeds)
 def test_the_truth_is_within_and_more_votes_never_widen(seed):
-    """Discrete mixtures: A <= C <= (1 + √(2A-1))/2, and the intervals of 2, 3 and 5 votes nest around C."""
-    rng = np.random.default_rng(seed)
-    p, weight = rng.uniform(0, 1, 4), rng.dirichlet(np.ones(4))
-    truth = (weight * np.maximum(p, 1 - p)).sum()
-    agreement = (weight * (p**2 + (1 - p) ** 2)).sum()
+    """Discrete mixtures: A <= C <= (1 + √(2A-1))/2, of two votes, and the intervals of 3 and 5 nest around C."""
+    sixths = np.random.default_rng(seed).integers(0, 7, 4)
+    p = sixths / 6
+    truth, agreement = np.maximum(p, 1 - p).mean(), (p**2 + (1 - p) ** 2).mean()
     low, high = bounds(agreement)
     assert low - 1e-12 <= truth <= high + 1e-12
-    before = (low - 1e-4, high + 1e-4)
-    for k in (2, 3, 5):
-        found = ceiling_from_votes(population(p, weight, k), deviations=0.05)
-        assert found.lower - 1e-3 <= truth <= found.upper + 1e-3
-        assert found.lower >= before[0] - 2e-3
-        assert found.upper <= before[1] + 2e-3
+    before = (low, high)
+    for k in (3, 5):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "_GRID", 61)  # |2p - 1| is a multiple of 1/3, and stands on it
+            found = ceiling_from_votes(population(sixths, k))
+        assert found.lower - SLACK <= truth <= found.upper + SLACK
+        assert found.lower >= before[0] - SLACK
+        assert found.upper <= before[1] + SLACK
         before = (found.lower, found.upper)
 
 
@@ -76,14 +76,36 @@ def test_which_response_is_the_first_means_nothing():
     assert ceiling_from_votes(one) == ceiling_from_votes(two)
 
 
-def test_an_oracle_reaches_the_ceiling_and_the_two_point_formula_fails_on_even_noise():
-    """p = .8317 everywhere: two votes agree .72 of the time, and the best accuracy is .8317, not .72."""
-    rng, n = np.random.default_rng(0), 20_000
-    p = np.full(n, (1 + np.sqrt(2 * 0.72 - 1)) / 2)
-    right = rng.random(n) < p
-    error = 4 * np.sqrt(0.8317 * 0.1683 / n)
-    assert abs(right.mean() - 0.83166) < error
-    assert right.mean() - 0.72 > error
+def votes_and_oracle(rng, p, k=5):
+    """Votes on every item, the accuracy of whoever knows p against one more, and 4 standard errors of it."""
+    first = rng.binomial(k, p)
+    best = np.maximum(p, 1 - p)
+    right = (rng.random(len(p)) < best).mean()
+    return np.stack([first, k - first], axis=1), right, 4 * np.sqrt((best * (1 - best)).sum()) / len(p)
+
+
+def test_an_oracle_reaches_the_ceiling_of_any_mixture():
+    """Twenty mixtures of four kinds of items: its accuracy is C, and within what five votes an item allow."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        p = rng.uniform(0, 1, 4)[rng.choice(4, 20_000, p=rng.dirichlet(np.ones(4)))]
+        votes, right, error = votes_and_oracle(rng, p)
+        assert abs(right - np.maximum(p, 1 - p).mean()) <= error
+        found = ceiling_from_votes(votes, deviations=4)
+        assert found.lower - error <= right <= found.upper + error
+
+
+def test_the_two_point_formula_fails_on_even_noise():
+    """p = .8317 everywhere: two votes agree .72 of the time, which the formula takes for the best accuracy."""
+    p = np.full(20_000, (1 + np.sqrt(2 * 0.72 - 1)) / 2)
+    votes, right, error = votes_and_oracle(np.random.default_rng(0), p)
+    pairs = votes * (votes - 1) / 2
+    two_point = pairs.sum() / (len(p) * 10)
+    assert two_point == pytest.approx(0.72, abs=0.01)
+    assert right - two_point > 2 * error
+    found = ceiling_from_votes(votes, deviations=4)
+    assert two_point < found.lower - error
+    assert found.lower - error <= right <= found.upper + error
 
 
 def test_votes_that_are_noise_need_deviations():

@@ -168,26 +168,29 @@ def test_a_step_on_a_shared_head_may_lower_the_chosen_and_another_margin():
     assert after > before
 
 
+@jax.jit
+@jax.grad
 def bias_slope(bias, states, penalty):
     """Gradient of the bias of a head on disjoint pairs, with a penalty on the squared sum of the two scores."""
-
-    def total(bias):
-        r = score(states, Head(jnp.ones(D, jnp.float32), bias))
-        margin_loss = losses.bradley_terry(r[0::2] - r[1::2]).sum()
-        return margin_loss + jnp.asarray(penalty, r.dtype) * jnp.square(r[0::2] + r[1::2]).sum()
-
-    return jax.grad(total)(bias)
+    r = score(states, Head(jnp.ones(D, jnp.float32), bias))
+    margin_loss = losses.bradley_terry(r[0::2] - r[1::2]).sum()
+    return margin_loss + penalty.astype(r.dtype) * losses.centering(r[0::2], r[1::2]).sum()
 
 
-@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float32, jnp.float64])
-def test_a_bias_has_no_gradient_but_that_of_a_centring_penalty(dtype):
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16, jnp.float32, jnp.float64])
+@given(seeds, st.sampled_from([0.01, 1.0]))
+def test_a_bias_has_no_gradient_but_that_of_a_centring_penalty(dtype, seed, penalty):
+    """4 λ Σ (r₁ + r₂), rounded to the type of the bias."""
+    rng = np.random.default_rng(seed)
     with jax.enable_x64(dtype is jnp.float64):
-        states = jnp.asarray(np.random.default_rng(0).normal(size=(N, D)), dtype)
-        bias = jnp.asarray(0.5, dtype)
-        assert bias_slope(bias, states, 0.0) == 0  # to the last bit
-        r = np.asarray(states, np.float64).sum(axis=1) + 0.5
-        want = 0.01 * (4 * (r[0::2] + r[1::2])).sum()
-        assert float(bias_slope(bias, states, 0.01)) == pytest.approx(want, rel=1e-2 if dtype == jnp.bfloat16 else 1e-5)
+        states, bias = (jnp.asarray(rng.normal(size=size), dtype) for size in ((N, D), ()))
+        free, pinned = (bias_slope(bias, states, jnp.asarray(x, dtype)) for x in (0, penalty))
+        assert free == 0  # to the last bit
+        sums = (np.asarray(states, np.float64).sum(axis=1) + float(bias)).reshape(-1, 2).sum(axis=1)
+        want = 4 * float(jnp.asarray(penalty, dtype)) * sums
+        unit = float(jnp.finfo(dtype).eps) + 2 * (N + D) * (EPS if dtype != jnp.float64 else 2.0**-52)
+        assert abs(float(pinned) - want.sum()) <= unit * (np.abs(want).sum() + penalty * N)
+        assert pinned != 0
 
 
 def newton(design, wins, iterations=30):

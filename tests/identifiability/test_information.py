@@ -1,5 +1,6 @@
 """Laws of the resistor network: it is the Hessian, resistances are a metric, a bought vote is worth what was said."""
 
+import dataclasses
 import itertools
 
 import jax
@@ -40,6 +41,17 @@ def test_information_is_the_hessian_of_what_training_minimises(x64):
     np.testing.assert_allclose(got, hessian(BASEBALL_FIT, Comparisons.from_wins(BASEBALL)), rtol=1e-12, atol=1e-12)
 
 
+@given(win_matrices(), seeds, st.sampled_from([np.inf, -np.inf, np.nan]))
+def test_weight_0_is_deletion_whatever_the_score_is(wins, seed, bad):
+    scores, c = drawn(seed), Comparisons.from_wins(wins)
+    touched = (np.asarray(c.first) == 0) | (np.asarray(c.second) == 0)
+    erased = dataclasses.replace(c, weight=np.where(touched, 0, c.weight).astype(np.float32))
+    without = wins.copy()
+    without[0], without[:, 0] = 0, 0
+    spoilt = np.where(np.arange(ITEMS) == 0, bad, scores)
+    np.testing.assert_array_equal(fisher(spoilt, erased), fisher(scores, Comparisons.from_wins(without)))
+
+
 @given(win_matrices(connected=True), seeds)
 def test_resistances_are_a_metric_and_obey_fosters_law(wins, seed):
     scores, c = drawn(seed), Comparisons.from_wins(wins)
@@ -52,6 +64,15 @@ def test_resistances_are_a_metric_and_obey_fosters_law(wins, seed):
     conductance = -fisher(scores, c)
     # Foster: the number of items minus the number of components.
     assert (conductance * r)[LOW, HIGH].sum() == pytest.approx(ITEMS - 1, rel=1e-9)
+
+
+@given(win_matrices(items=8), seeds)
+def test_conductance_times_resistance_sums_to_the_items_less_the_components(wins, seed):
+    """Foster's law, islands and items that nobody judged included."""
+    scores, c = np.random.default_rng(seed).normal(0, 2, len(wins)), Comparisons.from_wins(wins)
+    i, j = np.nonzero(np.triu(wins + wins.T))
+    total = -(fisher(scores, c)[i, j] * effective_resistance(scores, c, i, j)).sum()
+    assert total == pytest.approx(len(wins) - identify(c).num_components, rel=1e-9)
 
 
 @given(win_matrices(connected=True), seeds)

@@ -3,12 +3,13 @@
 import dataclasses
 import itertools
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rmjax import Comparisons
+from rmjax import Comparisons, losses
 from rmjax.errors import DataError
 from rmjax.identifiability import triangles
 from rmjax.identifiability.tally import tally
@@ -16,6 +17,7 @@ from rmjax.identifiability.transitivity import _intervals, transitivity, transit
 from rmjax.preferences.published import BASEBALL, NETFLIX, SUSHI
 
 ITEMS = 7
+EPS = float(np.finfo(np.float32).eps)
 ALL = np.array(list(itertools.combinations(range(ITEMS), 2)))
 KINDS = ("weak", "moderate", "strong")
 seeds = st.integers(0, 2**32 - 1)
@@ -33,6 +35,12 @@ SUSHI_FIT = [
     -0.9393079880374479,
     0.23769257475569597,
 ]
+
+
+@jax.jit
+def of_margins(d):
+    """Log-odds as the likelihood has them, and chances."""
+    return losses.bradley_terry(-d) - losses.bradley_terry(d), losses.probability(d)
 
 
 @st.composite
@@ -168,6 +176,17 @@ def test_exact_bradley_terry_shares_are_strongly_transitive(seed, scale):
     spoilt = np.where((i == best) & (j == last), 0.1, np.where((j == best) & (i == last), 0.9, chance))
     broken = transitivity(dataclasses.replace(c, wins_first=np.float32(spoilt), wins_second=np.float32(1 - spoilt)))
     assert broken.strong.count >= 5
+
+
+@given(seeds, st.sampled_from([0.05, 1.0, 30.0, 1e4]))
+def test_log_odds_of_a_scalar_add_up_and_its_chances_are_strongly_transitive(seed, scale):
+    """Thousands of triples: ℓ(-Δ) - ℓ(Δ) from i to j to k is that from i to k, which is no less likely than either."""
+    r = -np.sort(-np.random.default_rng(seed).normal(0, scale, (3, 4096)).astype(np.float32), axis=0)
+    odds, chance = (np.asarray(x, np.float64) for x in of_margins(r[[0, 1, 0]] - r[[1, 2, 2]]))
+    size = np.maximum(1, np.abs(odds)).sum(axis=0)
+    assert (np.abs(odds[0] + odds[1] - odds[2]) <= 4 * EPS * size).all()
+    assert (chance[:2] >= 0.5).all()
+    assert (chance[2] >= chance[:2].max(axis=0) * (1 - 4 * EPS)).all()
 
 
 def test_prompts_are_never_joined_into_triples():

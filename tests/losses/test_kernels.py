@@ -77,10 +77,13 @@ def test_infinite_margins_have_limits_and_no_nan(dtype):
         np.testing.assert_array_equal(soft(d, np.array([0.5, 0.5], dtype)), [np.inf, np.inf])
 
 
-@given(margins(largest=HUGE))
-def test_the_loss_from_the_other_side_differs_by_the_margin(d):
-    difference = np.asarray(loss(-d), np.float64) - np.asarray(loss(d), np.float64)
-    assert (np.abs(difference - d) <= 2 * EPS[np.float32] * np.maximum(1, np.abs(d))).all()
+@pytest.mark.parametrize(("dtype", "largest"), [(np.float32, HUGE), (np.float64, 1e300)])
+@given(data=st.data())
+def test_the_loss_from_the_other_side_differs_by_the_margin(dtype, largest, data):
+    d = data.draw(margins(largest=largest, dtype=dtype))
+    with jax.enable_x64(dtype is np.float64):
+        here, there = (np.asarray(loss(x), np.float64) for x in (d, -d))
+    assert (np.abs(there - here - d) <= 2 * EPS[dtype] * np.maximum(1, np.abs(d))).all()
 
 
 @given(margins())
@@ -96,7 +99,10 @@ def test_float64_values_and_derivatives_have_full_relative_precision(d):
     with jax.enable_x64():
         assert relative(loss(d), exact(lambda x: mpmath.log1p(mpmath.exp(-x)), d)) <= 4 * eps
         assert relative(slope(d), exact(lambda x: -1 / (1 + mpmath.exp(x)), d)) <= 8 * eps
-        assert relative(bend(d), exact(lambda x: 1 / (2 + mpmath.exp(x) + mpmath.exp(-x)), d)) <= 16 * eps
+        bent = exact(lambda x: 1 / (2 + mpmath.exp(x) + mpmath.exp(-x)), d)
+        for fun in (bend, bend_forwards, curvature):
+            assert relative(fun(d), bent) <= 16 * eps
+            np.testing.assert_array_equal(fun(d), fun(-d))
 
 
 # Gradient and curvature

@@ -27,6 +27,15 @@ nll = {ties: jax.jit(summed(ties)) for ties in ("drop", "half", None)}
 slope = {ties: jax.jit(jax.grad(summed(ties), has_aux=True)) for ties in ("drop", "half")}
 hessian = jax.jit(jax.hessian(lambda scores, comparisons: summed("drop")(scores, comparisons)[0]))
 gaps = jax.jit(losses.margins)
+PAIRS = 2048
+APART = Comparisons.from_pairs(np.arange(0, 2 * PAIRS, 2), np.arange(1, 2 * PAIRS, 2), np.arange(2 * PAIRS) // 2)
+
+
+@jax.jit
+def of_pairs(scores):
+    """Margins of pairs that have a prompt of their own, chances, losses, and slopes in the margin."""
+    d = losses.margins(scores, APART)
+    return d, losses.probability(d), losses.bradley_terry(d), jax.vmap(jax.grad(losses.bradley_terry))(d)
 
 
 def value(scores, comparisons, ties="drop"):
@@ -197,6 +206,23 @@ def test_one_constant_per_prompt_cancels(dtype, size, graph, seed):
         summing = (E + 6) * EPS[dtype] * (1 + max(one[0], two[0]) + votes)
         assert abs(one[0] - two[0]) <= bound * votes + summing
         assert (np.abs(one[2] - two[2]) <= bound * votes + summing).all()
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 1e4), (np.float64, 1e6)])
+@given(seeds, st.sampled_from([1.0, 30.0, 1e4]))
+def test_one_constant_per_prompt_moves_no_chance_no_loss_and_no_pull_of_a_pair(dtype, size, seed, spread):
+    """Thousands of prompts of one pair: by what a margin moves, times the largest slope of each."""
+    rng = np.random.default_rng(seed)
+    scores = rng.uniform(-spread, spread, 2 * PAIRS).astype(dtype)
+    moved = scores + rng.uniform(-size, size, PAIRS).astype(dtype).repeat(2)
+    bound = 2 * EPS[dtype] * (size + spread)
+    with jax.enable_x64(dtype is np.float64):
+        before, after = ([np.asarray(x, np.float64) for x in of_pairs(r)] for r in (scores, moved))
+    margin, _, loss, _ = before
+    rounding = (0, 4 * EPS[dtype], 8 * EPS[dtype] * (1 + loss), 8 * EPS[dtype])
+    for one, two, steep, own in zip(before, after, (1, 1 / 4, 1, 1 / 4), rounding, strict=True):
+        assert (np.abs(one - two) <= steep * bound + own).all()
+    assert np.abs(margin).max() > 0
 
 
 def test_bfloat16_breaks_the_gauge_and_float32_does_not():

@@ -50,32 +50,68 @@ def test_expected_wins_equal_wins(wins):
     assert abs(estimate.scores.sum()) <= 1e-12 * (1 + np.abs(estimate.scores).max())
 
 
-@given(win_matrices(connected=True))
-def test_other_solvers_find_the_same_estimate(wins):
-    """Plain Newton steps, Hunter's MM, Newman's iteration and L-BFGS; the MM steps never lose likelihood."""
-    c = Comparisons.from_wins(wins)
-    ours = fit(c).scores
-    assert np.abs(newton(wins) - ours).max() <= 1e-8 * (1 + np.abs(ours).max())
-    total = wins + wins.T
-    strength, newman = np.exp(ours * 0), np.exp(ours * 0)
-    before = -np.inf
-    for step in range(4000):
-        pull = strength[:, None] + strength[None, :]
-        likelihood = (wins * np.log(strength[:, None] / pull)).sum()
-        if step < 50:
-            assert likelihood >= before - 1e-12 * abs(likelihood)
-        before = likelihood
-        strength = wins.sum(axis=1) / (total / pull).sum(axis=1)
-        strength = strength / np.exp(np.log(strength).mean())
-        for i in range(ITEMS):  # one after the other: all at once it runs in circles
-            newman[i] = (wins[i] * newman / (newman[i] + newman)).sum() / (wins[:, i] / (newman[i] + newman)).sum()
-        newman = newman / np.exp(np.log(newman).mean())
-        if step % 20 == 19 and np.abs(np.log(newman) - ours).max() <= 1e-9 * (1 + np.abs(ours).max()):
+def minorise(wins, strength):
+    """One step of Hunter's MM, and the log-likelihood before it."""
+    pull = strength[:, None] + strength
+    after = wins.sum(axis=1) / ((wins + wins.T) / pull).sum(axis=1)
+    return after / np.exp(np.log(after).mean()), (wins * np.log(strength[:, None] / pull)).sum()
+
+
+def newman(wins):
+    """Newman's iteration, one item after the other: all at once it runs in circles."""
+    strength = np.ones(len(wins))
+    for _ in range(1000):
+        before = strength.copy()
+        for i in range(len(wins)):
+            both = strength[i] + strength
+            strength[i] = (wins[i] * strength / both).sum() / (wins[:, i] / both).sum()
+        strength /= np.exp(np.log(strength).mean())
+        if np.abs(strength / before - 1).max() <= 1e-13:
             break
-    # MM stops far from the optimum where the graph hangs by a thread; by then its likelihood has.
-    assert (wins * np.log(special.expit(ours[:, None] - ours[None, :]))).sum() >= before * (1 + 1e-12)
-    if np.abs(ours).max() < 5:
-        assert np.abs(np.log(newman) - ours).max() <= 1e-7 * (1 + np.abs(ours).max())
+    return np.log(strength)
+
+
+def quasi_newton(wins):
+    """L-BFGS, started again from its end with a loss relative to it: the loss itself has too few digits near there."""
+    base = np.zeros(len(wins))
+    for _ in range(3):
+
+        def value(x, base=base):
+            m, d = (r[:, None] - r for r in (base, x - base))
+            return (wins * np.log1p(special.expit(-m) * np.expm1(-d))).sum(), (expected(wins, x) - wins).sum(axis=1)
+
+        base = optimize.minimize(value, base, jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-12}).x
+    return base - base.mean()
+
+
+@given(win_matrices(connected=True))
+def test_newtons_method_finds_the_estimate_and_steps_of_minorisation_climb_towards_it(wins):
+    """On graphs that hang by a thread as well, where MM stops far from the optimum."""
+    ours = fit(Comparisons.from_wins(wins)).scores
+    assert np.abs(newton(wins) - ours).max() <= 1e-8 * (1 + np.abs(ours).max())
+    strength, before = minorise(wins, np.ones(ITEMS))
+    for _ in range(50):
+        strength, likelihood = minorise(wins, strength)
+        assert likelihood >= before - 1e-12 * abs(likelihood)
+        before = likelihood
+    assert (wins * np.log(special.expit(ours[:, None] - ours))).sum() >= before * (1 + 1e-12)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_other_solvers_find_the_same_estimate(seed):
+    """Where all met, so that each of them converges: Newton's steps, MM, Newman's iteration and L-BFGS."""
+    rng = np.random.default_rng(seed)
+    wins = rng.integers(1, rng.choice([3, 12, 40]), (ITEMS, ITEMS)) * (1 - np.eye(ITEMS, dtype=int))
+    strength = np.ones(ITEMS)
+    for _ in range(1000):
+        after, _ = minorise(wins, strength)
+        done = np.abs(after / strength - 1).max() <= 1e-12
+        strength = after
+        if done:
+            break
+    ours = fit(Comparisons.from_wins(wins)).scores
+    for other in (newton(wins), np.log(strength), newman(wins), quasi_newton(wins)):
+        assert np.abs(other - ours).max() <= 1e-8
 
 
 def test_a_quasi_newton_method_on_the_loss_of_training_finds_it_too(x64):
@@ -150,9 +186,9 @@ def test_one_more_win_raises_the_winner_against_all_and_lowers_the_loser(wins, s
 @given(win_matrices(connected=True))
 def test_fixing_the_gauge_otherwise_changes_no_contrast_and_no_error_of_one(wins):
     estimate = fit(Comparisons.from_wins(wins))
-    scale = 1e-9 * (1 + np.abs(estimate.scores).max())
+    scale = 1e-10 * (1 + np.abs(estimate.scores).max())
     covariance = estimate.covariance()
-    for reference in (None, 0, ITEMS - 1):
+    for reference in (None, *range(ITEMS)):
         scores, errors = estimate.relative_to(reference)
         assert np.abs(gaps(scores) - gaps(estimate.scores)).max() <= scale
         if reference is not None:
@@ -163,6 +199,24 @@ def test_fixing_the_gauge_otherwise_changes_no_contrast_and_no_error_of_one(wins
         want = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
         assert estimate.contrast_variance(i, j) == pytest.approx(want, rel=1e-6)
     np.testing.assert_allclose(gauge_fix(estimate.scores, np.zeros(ITEMS, int)), estimate.scores, atol=1e-5)
+
+
+@given(win_matrices(connected=True), st.integers(0, ITEMS - 1))
+def test_pinning_one_item_instead_of_the_sum_gives_the_same_contrasts_and_errors(wins, pinned):
+    """Newton steps on the other items alone, whose information has an inverse without that row and column."""
+    estimate = fit(Comparisons.from_wins(wins))
+    free = np.delete(np.arange(ITEMS), pinned)
+    theta, covariance = np.zeros(ITEMS), np.zeros((ITEMS, ITEMS))
+    theta[free] = (estimate.scores - estimate.scores[pinned])[free] + 0.1  # near enough for whole steps
+    for _ in range(8):
+        conductance = expected(wins, theta) * special.expit(theta - theta[:, None])
+        information = np.diag(conductance.sum(axis=1)) - conductance
+        covariance[np.ix_(free, free)] = np.linalg.inv(information[np.ix_(free, free)])
+        theta = theta + covariance @ (wins - expected(wins, theta)).sum(axis=1)
+    assert np.abs(gaps(theta) - gaps(estimate.scores)).max() <= 1e-10 * (1 + np.abs(theta).max())
+    for i, j in zip(LOW, HIGH):
+        want = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+        assert estimate.contrast_variance(i, j) == pytest.approx(want, rel=1e-6)
 
 
 @given(win_matrices(connected=True))
@@ -207,13 +261,20 @@ def test_a_strong_component_of_separated_data_is_fitted_as_if_alone(wins):
             assert np.abs(alone - estimate.scores[own]).max() <= 1e-9 * (1 + np.abs(alone).max())
 
 
-@given(win_matrices(connected=True))
-def test_an_unrelated_island_changes_no_contrast(wins):
+@given(win_matrices(), st.sampled_from([0.0, 1.0]))
+def test_an_unrelated_island_changes_no_contrast(wins, ridge):
+    """Nor whether there is one, nor its error; under a ridge neither, which is no vote that joins islands."""
     bigger = np.zeros((ITEMS + 2, ITEMS + 2), int)
     bigger[:ITEMS, :ITEMS] = wins
     bigger[ITEMS, ITEMS + 1], bigger[ITEMS + 1, ITEMS] = 3, 1
-    plain, more = fit(Comparisons.from_wins(wins)).scores, fit(Comparisons.from_wins(bigger)).scores
-    assert np.abs(gaps(more) - gaps(plain)).max() <= 1e-10 * (1 + np.abs(plain).max())
+    plain, more = (fit(Comparisons.from_wins(w), ridge=ridge) for w in (wins, bigger))
+    largest = np.abs(plain.scores[np.isfinite(plain.scores)]).max(initial=0)
+    np.testing.assert_allclose(more.scores[:ITEMS], plain.scores, rtol=0, atol=1e-12 * (1 + largest))
+    covariance = plain.covariance()
+    np.testing.assert_allclose(more.covariance()[:ITEMS, :ITEMS], covariance, rtol=1e-9, atol=1e-9 * (1 + largest))
+    for i in range(ITEMS):
+        with pytest.raises(IdentifiabilityError, match="unidentified"):
+            more.contrast(i, ITEMS)
 
 
 @given(win_matrices(), st.sampled_from([1e-3, 1.0, 10.0]))
@@ -235,10 +296,13 @@ def test_a_ridge_makes_all_numbers_finite_and_identifies_nothing(wins, ridge):
 
 @given(win_matrices(connected=True))
 def test_a_vanishing_ridge_leaves_maximum_likelihood(wins):
-    plain = fit(Comparisons.from_wins(wins)).scores
-    far, near = (np.abs(fit(Comparisons.from_wins(wins), ridge=r).scores - plain).max() for r in (1e-4, 1e-8))
-    assert near <= far + 1e-9
-    assert near <= 1e-4 * (1 + np.abs(plain).max() ** 3 * np.exp(np.abs(plain).max()))
+    """To first order by τ times the covariance times the scores."""
+    c = Comparisons.from_wins(wins)
+    plain = fit(c)
+    pull = np.abs(plain.covariance() @ plain.scores).max()
+    for ridge in (1e-6, 1e-9):
+        moved = np.abs(fit(c, ridge=ridge).scores - plain.scores).max()
+        assert moved <= 2 * ridge * pull + 1e-9 * (1 + np.abs(plain.scores).max())
 
 
 @given(win_matrices())

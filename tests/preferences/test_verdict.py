@@ -40,16 +40,42 @@ def test_a_skew_model_says_what_no_scalar_can():
     np.testing.assert_allclose(special.expit(margin), 0.8, atol=1e-6)
 
 
-@given(st.lists(st.floats(-50, 50), min_size=3, max_size=3))
-def test_no_scores_whatever_beat_a_cycle(scores):
-    """At most two pairs of three, and a loss of at least log 2 a vote."""
-    even = Comparisons.from_votes([0, 1, 2], [1, 2, 0], [1] * 3, [0] * 3, [0] * 3)
-    r = np.array(scores)
-    d = r[[0, 1, 2]] - r[[1, 2, 0]]
-    assert (d > 0).sum() + (d == 0).sum() / 2 <= 2
+AROUND = Comparisons.from_votes([0, 1, 2], [1, 2, 0], [1] * 3, [0] * 3, [0] * 3)
+
+
+@jax.jit
+@jax.vmap
+def around(scores):
+    """Margins around the circle, and the mean loss of a vote."""
+    total, count = losses.negative_log_likelihood(scores, AROUND)
+    return losses.margins(scores, AROUND), total / count
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-9, 1.0, 50.0, 1e300]))
+def test_no_scores_whatever_beat_a_cycle(seed, scale):
+    """At most two pairs of three, and a loss of at least log 2 a vote; some scores are equal, and some all but."""
+    r = scale * np.random.default_rng(seed).uniform(-1, 1, (4096, 3))
+    r[:64, 1] = r[:64, 0]
+    r[:8] = r[:8, :1]
     with jax.enable_x64():
-        total, count = losses.negative_log_likelihood(jnp.asarray(r), even)
-        assert float(total / count) >= np.log(2) * (1 - 1e-12)
+        d, nats = (np.asarray(x) for x in around(r))
+    right = ((d > 0) + (d == 0) / 2).sum(axis=1)
+    assert right.max() == 2
+    assert (nats >= np.log(2) * (1 - 1e-12)).all()
+    assert nats.min() <= np.log(2) * (1 + 1e-12)  # and equal scores attain it
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_drawn_cycles_are_called_so_and_their_cost_is_counted(seed):
+    """Majorities of 75 % and more around, of 400 votes: no draw of a scalar looks like that."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.permutation([[0, 1, 2], [1, 2, 0]])  # either way around
+    won = rng.integers(300, 390, 3)
+    found = scalar_verdict(Comparisons.from_votes(first, second, won, 400 - won, [0] * 3), replicates=4)
+    assert found.answer == "cannot"
+    assert found.accuracy.upper == pytest.approx((won.sum() - won.min() + 400 - won.min()) / 1200)
+    assert found.transitivity.cyclic.shape == (1, 3)
+    assert found.cost_in_nats > 0
 
 
 def test_scalars_are_left_in_peace_as_often_as_promised():

@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rmjax import Comparisons
 from rmjax.batch import Batch
@@ -32,6 +34,9 @@ FAMILIES = {
 }
 
 WIDTH = 16  # of the rows of the reference
+ROWS = 8
+PAIR = Comparisons.from_pairs([0], [1], np.zeros(ROWS, np.int32))
+PARAMS = make_params(BASE, jnp.float32)
 
 # Lists of token ids per prompt. Every response of a prompt is compared with every other one.
 GROUPS = {
@@ -179,6 +184,36 @@ def test_one_real_token_more_changes_the_score_and_padding_does_not():
     scores = [packed_results(params, make_data(groups), BASE, jnp.float32)[0][0] for groups in worlds]
     assert scores[0] == pytest.approx(scores[1], rel=1e-6)
     assert abs(scores[0] - scores[2]) > 1e-3
+
+
+@jax.jit
+def scores_of_rows(params, tokens, length):
+    """One text a row, of a length of its own, and padding behind it."""
+    rows, width = tokens.shape
+    place = jnp.broadcast_to(jnp.arange(width), tokens.shape)
+    inside = place < length[:, None]
+    batch = Batch(
+        tokens=tokens,
+        segment=jnp.where(inside, 0, -1),
+        parent=jnp.full_like(place, -1),
+        depth=jnp.where(inside, place, 0),
+        score_index=jnp.arange(rows) * width + length - 1,
+        comparisons=PAIR,
+    )
+    return forward(params, batch, BASE).scores
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_tokens_of_padding_change_no_score_and_one_real_token_more_changes_each(seed):
+    rng = np.random.default_rng(seed)
+    tokens, others = rng.integers(0, BASE.vocab_size, (2, ROWS, WIDTH), np.int32)
+    length = rng.integers(1, WIDTH, ROWS).astype(np.int32)
+    padded = np.where(np.arange(WIDTH) < length[:, None], tokens, others)
+    plain, same, longer = (np.asarray(scores_of_rows(PARAMS, *case)) for case in (
+        (tokens, length), (padded, length), (tokens, length + 1)))  # fmt: skip
+    np.testing.assert_allclose(same, plain, rtol=1e-6, atol=1e-6)
+    assert (longer != plain).all()
+    assert np.median(np.abs(longer - plain)) > 1e-3
 
 
 def test_without_a_tap_and_with_one_that_does_nothing_the_scores_are_bitwise_the_same():
