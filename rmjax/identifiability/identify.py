@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from rmjax.checks import whole_numbers
+from rmjax.checks import one_of, whole_numbers
 from rmjax.comparisons import Comparisons, Rankings, Ties
 from rmjax.errors import DataError, IdentifiabilityError
 from rmjax.identifiability.graph import WinGraph, win_graph
-from rmjax.losses.links import WITH_TIES
+from rmjax.losses.links import WITH_TIES, LinkName, check_policy
 
 Status = Literal["identified", "unidentified", "infinite"]
 
@@ -137,7 +137,7 @@ class Identification:
         Raises:
             DataError: an index is none of an item that is there.
         """
-        first, second = self._item("first", first), self._item("second", second)
+        first, second = self.pair(first, second)
         if self.strong_components[first] == self.strong_components[second]:
             return "identified"
         if self.components[first] != self.components[second]:
@@ -158,6 +158,7 @@ class Identification:
         Raises:
             DataError: an index is none of an item that is there.
         """
+        first, second = self.pair(first, second)
         if self.status(first, second) != "infinite":
             return None
         low = second if second in self.graph.reached(first) else first
@@ -178,6 +179,7 @@ class Identification:
         Raises:
             DataError: an index is none of an item that is there.
         """
+        first, second = self.pair(first, second)
         status = self.status(first, second)
         if status == "identified":
             return ""
@@ -203,6 +205,7 @@ class Identification:
             IdentifiabilityError: the difference has another status; with the cut and what would repair it.
             DataError: an index is none of an item that is there.
         """
+        first, second = self.pair(first, second)
         status = self.status(first, second)
         if status == "identified" or (connected and self.components[first] == self.components[second]):
             return
@@ -247,12 +250,30 @@ class Identification:
             and np.array_equal(ours.beats.indices, theirs.beats.indices)
         )
 
+    def pair(self, first: int, second: int) -> tuple[int, int]:
+        """Two indices, checked.
+
+        Args:
+            first: index of an item.
+            second: index of another.
+
+        Returns:
+            The same as integers.
+
+        Raises:
+            DataError: an index is none of an item that is there.
+        """
+        return self._item("first", first), self._item("second", second)
+
     def _together(self, item: int) -> np.ndarray:
         """All whose difference from the item is a number."""
         return np.flatnonzero(self.strong_components == self.strong_components[item])
 
     def _item(self, name: str, item: int) -> int:
-        index = int(whole_numbers(name, item))
+        given = whole_numbers(name, item)
+        if given.ndim:
+            raise DataError("a contrast is of two items", {name: given.shape}, "Give one index for either.")
+        index = int(given)
         if not 0 <= index < len(self.prompt) or self.prompt[index] < 0:
             raise DataError(
                 "there is no such item", {name: index}, f"Indices run from 0 to {len(self.prompt) - 1}; -1 is padding."
@@ -261,7 +282,7 @@ class Identification:
 
 
 def identify(
-    comparisons: Comparisons | Rankings, *, link: str = "bradley_terry", ties: Ties | None = None
+    comparisons: Comparisons | Rankings, *, link: LinkName = "bradley_terry", ties: Ties | None = None
 ) -> Identification:
     r"""What comparisons pin down about the scores, before any is computed.
 
@@ -282,7 +303,8 @@ def identify(
         The report.
 
     Raises:
-        DataError: there are ties under a link that has none and `ties` is unset; or comparisons that are none.
+        DataError: there are ties under a link that has none and `ties` is unset; a link or a policy that is none, or a
+            policy under a link that has ties; or comparisons that are none.
 
     Example:
         >>> identify(Comparisons.from_pairs([0, 1, 2], [1, 2, 0], prompt=[0, 0, 0])).exists
@@ -292,6 +314,8 @@ def identify(
         Zermelo 1929; Ford, Solution of a ranking problem from binary comparisons, American Mathematical Monthly 1957;
         Hunter, MM algorithms for generalized Bradley-Terry models, Annals of Statistics 2004, assumption 1.
     """
+    one_of("link", link, get_args(LinkName))
+    check_policy(link, ties)
     return Identification(win_graph(comparisons, ties=ties, tied=link in WITH_TIES))
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
 from rmjax.arrays import Array, at_least_float32
+from rmjax.checks import one_of
 from rmjax.comparisons import Comparisons, Ties, check_ties
 from rmjax.errors import DataError
 from rmjax.losses.kernels import times_votes
-from rmjax.losses.links import WITH_TIES, LinkName, Parameters, check_link, vote_loss
+from rmjax.losses.links import WITH_TIES, LinkName, Parameters, check_link, check_policy, vote_loss
 from rmjax.losses.penalties import centering
 
 
@@ -110,14 +111,9 @@ def negative_log_likelihood(
     """
     row = check_link(link, parameters)
     given = {} if parameters is None else parameters
+    check_policy(link, ties)
     if link not in WITH_TIES:
         check_ties(comparisons, ties)
-    elif ties is not None:
-        raise DataError(
-            "this link has a probability for a tie",
-            {"link": link, "ties": ties},
-            "Leave `ties` unset: every tie counts as the datum that it is.",
-        )
     margin = margins(scores, comparisons)
     dtype = margin.dtype
     votes = _weighted_votes(comparisons, link, ties, dtype)
@@ -154,7 +150,7 @@ def centering_penalty(
         Sum in squared logits and count in weighted votes.
 
     Raises:
-        DataError: there is not one score per response.
+        DataError: there is not one score per response, or the link or the policy is none, or they do not go together.
 
     Example:
         >>> from rmjax import Comparisons
@@ -166,6 +162,8 @@ def centering_penalty(
     Reference:
         Eisenstein et al. 2023, equation 2.
     """
+    one_of("link", link, get_args(LinkName))
+    check_policy(link, ties)
     dtype = margins(scores, comparisons).dtype
     counted = sum(_weighted_votes(comparisons, link, ties, dtype), start=jnp.zeros(comparisons.first.shape, dtype))
     used = counted > 0

@@ -13,6 +13,7 @@ from jax.core import Tracer
 
 from rmjax.arrays import Array
 from rmjax.checks import one_of
+from rmjax.comparisons import Ties
 from rmjax.errors import DataError
 from rmjax.losses.kernels import bradley_terry, times_votes
 from rmjax.losses.noise import label_smoothed, lapse, noise_corrected
@@ -101,6 +102,30 @@ def check_link(link: str, parameters: Parameters | None) -> Link:
             low, high = (row.lowest, row.highest) if name == row.parameter else (-np.inf, np.inf)
             _check_range(name, value, low, high)
     return row
+
+
+def check_policy(link: str, ties: Ties | None) -> None:
+    """Refuse to be told what a tie is under a link that has a probability for one.
+
+    Args:
+        link: its name.
+        ties: what a link that has no ties does with them.
+
+    Raises:
+        DataError: the link has ties and is told what to do with them, or it is no policy.
+
+    Example:
+        >>> check_policy("bradley_terry", "half")
+    """
+    if ties is None:
+        return
+    one_of("ties", ties, get_args(Ties))
+    if link in WITH_TIES:
+        raise DataError(
+            "this link has a probability for a tie",
+            {"link": link, "ties": ties},
+            "Leave `ties` unset: every tie counts as the datum that it is.",
+        )
 
 
 def _check_range(name: str, value: object, low: float, high: float) -> None:

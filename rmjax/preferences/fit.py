@@ -11,7 +11,7 @@ from rmjax.checks import one_of
 from rmjax.comparisons import Comparisons, Rankings, Ties
 from rmjax.errors import DataError, IdentifiabilityError
 from rmjax.identifiability.identify import Identification, identify
-from rmjax.losses.links import WITH_TIES
+from rmjax.losses.links import WITH_TIES, check_policy
 from rmjax.preferences.estimate import Fit, Solution
 from rmjax.preferences.firth import bias_reduced
 from rmjax.preferences.listwise import RankingTerms, ranking_terms
@@ -79,7 +79,7 @@ def fit(
     """
     one_of("link", link, get_args(FitLink))
     rank = isinstance(comparisons, Rankings)
-    _check_options(link, ridge, bias_reduction, position, rank)
+    _check_options(link, ridge, bias_reduction, position, ties, rank)
     report = identify(comparisons, link=link, ties=ties)
     penalised = bias_reduction or ridge > 0
     block, number = _blocks(report, penalised, everyone=ridge > 0)
@@ -92,8 +92,8 @@ def fit(
         rows = gather(comparisons, link, ties, position)
         rows = rows.take((block[rows.first] == block[rows.second]) & (block[rows.first] >= 0))
         rows = dataclasses.replace(rows, first=number[rows.first], second=number[rows.second])
-        if items:
-            check_parameters(rows, items, link, position)
+        if items and not bias_reduction:  # whose prior holds every parameter of which the votes say anything
+            check_parameters(rows, items, link, position, held=ridge > 0)
         terms = PairTerms(rows, items, link, position and items > 0, ridge)
         start = np.concatenate([np.zeros(items), _start(terms)])
     # A ridge leaves no constant free, and its optimum sums to 0 in every set all the same.
@@ -149,16 +149,20 @@ def _start(terms: PairTerms) -> np.ndarray:
 
 def _check_pinned(terms: PairTerms | RankingTerms, start: np.ndarray, gauge: Gauge) -> None:
     """Refuse parameters that a change of the scores imitates: what is left of their information is nothing."""
-    _, _, hessian = terms.derivatives(start)
-    n = terms.items
+    # Of the votes alone: a ridge gives a number to what they do not say. An item without votes has nothing to say.
+    _, _, hessian = dataclasses.replace(terms, ridge=0.0).derivatives(start)
+    n, met = terms.items, np.flatnonzero(np.bincount(gauge.block)[gauge.block] > 1)
     if not isinstance(hessian, np.ndarray):
         hessian = hessian.tocsc()
     border, own = (
         np.asarray(part if isinstance(part, np.ndarray) else part.toarray())
         for part in (hessian[:n, n:], hessian[n:, n:])
     )
-    scores = hessian[:n, :n]
-    left = own - border.T @ gauge.solver(scores if isinstance(scores, np.ndarray) else scores.tocsr())(border)
+    scores, left = hessian[met][:, met], own
+    if len(met):
+        inner = Gauge(np.unique(gauge.block[met], return_inverse=True)[1])
+        solve = inner.solver(scores if isinstance(scores, np.ndarray) else scores.tocsr())
+        left = own - border[met].T @ solve(border[met])
     lost = np.diagonal(left) <= 1e-9 * np.diagonal(own)
     if lost.any():
         names = [name for name, gone in zip(terms.names, lost) if gone]
@@ -169,9 +173,11 @@ def _check_pinned(terms: PairTerms | RankingTerms, start: np.ndarray, gauge: Gau
         )
 
 
-def _check_options(link: str, ridge: float, bias_reduction: bool, position: bool, rank: bool) -> None:
+def _check_options(
+    link: str, ridge: float, bias_reduction: bool, position: bool, ties: Ties | None, rank: bool
+) -> None:
     """Refuse what does not go together."""
-    if not (isinstance(ridge, int | float | np.number) and np.isfinite(ridge) and ridge >= 0):
+    if not (isinstance(ridge, int | float | np.number) and not isinstance(ridge, bool) and 0 <= ridge < np.inf):
         raise DataError("a ridge is a finite number, not negative", {"ridge": ridge}, "Give 0 for none.")
     if bias_reduction and (ridge > 0 or rank or link != "bradley_terry"):
         raise DataError(
@@ -179,9 +185,10 @@ def _check_options(link: str, ridge: float, bias_reduction: bool, position: bool
             {"link": link, "ridge": ridge, "rankings": rank},
             "Leave one of them out.",
         )
-    if rank and (position or link != "bradley_terry"):
+    if rank and (position or link != "bradley_terry" or ties is not None):
         raise DataError(
             "rankings have a likelihood of their own",
-            {"link": link, "position": position},
-            "Leave the link and the position unset.",
+            {"link": link, "position": position, "ties": ties},
+            "Leave the link, the position and the ties unset.",
         )
+    check_policy(link, ties)

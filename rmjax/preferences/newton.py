@@ -154,11 +154,11 @@ def minimise(objective: Objective, start: np.ndarray, gauge: Gauge, positive: in
             break
         x, (value, gradient, hessian) = moved
         # Half the decrement is how far the value is above the minimum; a last step has squared what was left.
-        if decrement <= 1e-14 * max(1.0, abs(value)) * 1e-4:
+        if decrement <= 1e-18 * abs(value):
             return Optimum(x, value, gradient, hessian, iteration)
     else:
         iteration = _STEPS
-    scale = _ROUNDING * float(np.abs(hessian.diagonal()).max(initial=1)) * (1 + float(np.abs(x).max(initial=0)))
+    scale = _ROUNDING * float(np.abs(hessian.diagonal()).max(initial=0)) * (1 + float(np.abs(x).max(initial=0)))
     if np.abs(gradient).max(initial=0) > 1e3 * scale:
         raise RMJaxError(
             "the maximum of the likelihood was not reached",
@@ -172,7 +172,7 @@ def _accuracy(value: float, gradient: np.ndarray, hessian: Matrix) -> float:
     """How exactly a step is worth computing: to the share of the way that Newton's method leaves after it."""
     weight = hessian.diagonal()
     left = float(gradient @ np.divide(gradient, weight, out=np.zeros_like(gradient), where=weight > 0))
-    return float(np.clip(np.sqrt(left / max(1.0, abs(value))), _EXACT, 1e-2))
+    return float(np.clip(np.sqrt(left / max(abs(value), np.finfo(float).tiny)), _EXACT, 1e-2))
 
 
 def _descend(

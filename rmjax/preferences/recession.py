@@ -10,7 +10,7 @@ from rmjax.losses.links import WITH_TIES
 from rmjax.preferences.rows import Rows
 
 
-def check_parameters(rows: Rows, items: int, link: str, position: bool) -> None:
+def check_parameters(rows: Rows, items: int, link: str, position: bool, *, held: bool = False) -> None:
     r"""Refuse votes under which a threshold, a tie parameter or an effect of position has no finite estimate.
 
     Move the scores by $\beta$, the tie parameter by $\sigma$ and the effect of position by $\delta$. A win of i over j,
@@ -19,10 +19,11 @@ def check_parameters(rows: Rows, items: int, link: str, position: bool) -> None:
     there is no maximum.
 
     Args:
-        rows: within strong components, so that the scores alone have a maximum.
+        rows: within strong components, so that the scores alone have a maximum; all rows where scores are held.
         items: number of items in them.
         link: "bradley_terry", "thurstone", "rao_kupper" or "davidson".
         position: whether the effect of the order of presentation is fitted.
+        held: a ridge holds the scores, so that only the parameters can move without end.
 
     Raises:
         IdentifiabilityError: says which parameter is infinite.
@@ -39,7 +40,7 @@ def check_parameters(rows: Rows, items: int, link: str, position: bool) -> None:
         return
     if _bounded(rows, won[:, 0] & won[:, 1], items, position):
         return
-    direction = _direction(rows, won, items, tied, position)
+    direction = _direction(rows, won, items, tied, position, held)
     if direction is None:
         return
     names = (("the tie parameter",) if tied else ()) + (("the effect of position",) if position else ())
@@ -74,7 +75,7 @@ def _bounded(rows: Rows, both: np.ndarray, items: int, position: bool) -> bool:
     return bool(np.isin(key[orders > 0], key[orders < 0]).any())
 
 
-def _direction(rows: Rows, won: np.ndarray, items: int, tied: bool, position: bool) -> np.ndarray | None:
+def _direction(rows: Rows, won: np.ndarray, items: int, tied: bool, position: bool, held: bool) -> np.ndarray | None:
     """A direction that raises the likelihood without end, by linear programming; None where there is none."""
     edges = np.arange(len(rows.first))
     blocks = []
@@ -102,12 +103,14 @@ def _direction(rows: Rows, won: np.ndarray, items: int, tied: bool, position: bo
         for sign in (1.0, -1.0):
             block(rows.votes[:, 2] > 0, sign, 1.0)
     gains = sparse.csr_array(sparse.vstack(blocks))
+    reach = np.full(items + tied + position, len(edges) + 1.0)
+    reach[:items] *= not held
     # How much the likelihood can gain, each vote by at most 1: 0 where every direction loses somewhere.
     found = optimize.linprog(
         -np.asarray(gains.sum(axis=0)).ravel(),
         A_ub=sparse.vstack([-gains, gains]),
         b_ub=np.repeat([0.0, 1.0], len(gains.indptr) - 1),
-        bounds=(-len(edges) - 1.0, len(edges) + 1.0),
+        bounds=np.stack([-reach, reach], axis=1),
         method="highs",
     )
     return np.asarray(found.x) if found.status == 0 and -float(found.fun) > 1e-7 else None

@@ -186,6 +186,16 @@ def test_the_remedy_works(wins):
         assert bool(report.repair(i, j)) == (report.status(i, j) != "identified")
 
 
+def test_a_link_or_a_policy_that_is_none_is_refused():
+    for options, message in (
+        ({"link": "rao-kupper"}, "link is a choice"),
+        ({"ties": "split"}, "ties is a choice"),
+        ({"link": "davidson", "ties": "half"}, "probability for a tie"),
+    ):
+        with pytest.raises(DataError, match=message):
+            identify(CIRCLE, **options)
+
+
 def test_a_report_is_of_its_own_data():
     report = identify(CIRCLE)
     assert report.contrast(fit(CIRCLE), 0, 1).value == pytest.approx(0, abs=1e-14)

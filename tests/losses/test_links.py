@@ -191,6 +191,18 @@ def test_links_and_parameters_that_are_none_are_refused(link, parameters, messag
         check_link(link, parameters)
 
 
+def test_centring_counts_the_votes_of_a_link_and_refuses_what_it_refuses():
+    c = Comparisons.from_votes([0], [1], [1], [0], prompt=[0, 0], ties=[1])
+    scores = np.ones(2, np.float32)
+    for options, message in (
+        ({"link": "davidsen"}, "link is a choice"),
+        ({"ties": "split"}, "ties is a choice"),
+        ({"link": "davidson", "ties": "half"}, "probability for a tie"),
+    ):
+        with pytest.raises(DataError, match=message):
+            losses.centering_penalty(scores, c, **options)
+
+
 def test_what_a_link_asks_for_has_to_be_there():
     c = Comparisons.from_votes([0], [1], [1], [0], prompt=[0, 0], ties=[1])
     scores = np.zeros(2, np.float32)

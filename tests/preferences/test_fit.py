@@ -1,5 +1,6 @@
 """Laws of the estimate: expected wins are wins, gauges do not count, and published fits to the printed digits."""
 
+import dataclasses
 import itertools
 
 import jax
@@ -130,6 +131,15 @@ def test_more_of_the_same_votes_leave_the_scores_and_divide_the_variances(wins, 
     assert np.abs(one.scores - many.scores).max() <= 1e-9 * scale
     ratio = one.contrast_variance(0, 1) / many.contrast_variance(0, 1)
     assert ratio == pytest.approx(times, rel=1e-6)
+
+
+@given(win_matrices(connected=True), st.sampled_from([1e-30, 1e-12, 1e12, 1e30]))
+def test_no_weight_is_too_small_or_too_large_to_be_fitted(wins, size):
+    """The unit in which votes are weighed is the caller's. Powers of ten round in float32, for all votes alike."""
+    c = Comparisons.from_wins(wins)
+    plain = fit(c).scores
+    weighed = dataclasses.replace(c, weight=np.full(c.num_comparisons, size, np.float32))
+    assert np.abs(fit(weighed).scores - plain).max() <= 1e-9 * (1 + np.abs(plain).max())
 
 
 @given(win_matrices(connected=True), st.permutations(range(ITEMS)))
@@ -426,6 +436,9 @@ def test_a_penalty_without_its_one_half_is_twice_the_ridge():
         ({"bias_reduction": True, "ridge": 1.0}, "bias reduction"),
         ({"bias_reduction": True, "link": "thurstone"}, "bias reduction"),
         ({"position": True}, "shown first"),
+        ({"ridge": True}, "ridge=True"),
+        ({"ties": "split"}, "ties is a choice"),
+        ({"link": "davidson", "ties": "half"}, "probability for a tie"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, message):
