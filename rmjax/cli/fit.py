@@ -14,8 +14,8 @@ from rich.table import Table
 from rmjax.cli import show
 from rmjax.cli.outputs import check_directory
 from rmjax.data.formats.judgements import Columns, Judgements, read_judgements
-from rmjax.errors import DataError, SampleSizeError
-from rmjax.preferences import Fit, Verdict, fit, scalar_verdict
+from rmjax.errors import DataError
+from rmjax.preferences import Verdict, fit, scalar_verdict
 from rmjax.report.ranking import Ranking, as_json, figure, rank, sentences
 from rmjax.report.standalone import standalone
 
@@ -79,7 +79,7 @@ def run_fit(config: Annotated[FitConfig, tyro.conf.arg(name="")], *, json: bool 
             position=config.position,
             ties=config.ties,
         )
-    ranking = _ranking(estimate, data, reference, config)
+    ranking = rank(estimate, data.names, data.prompts, reference=reference, errors=config.errors, level=config.level)
     verdict = _verdict(config, data, where) if config.verdict else None
     told = sentences(estimate.identification, data.names)
     found = as_json(ranking, estimate, verdict, told, _counts(data))
@@ -110,28 +110,6 @@ def _reference(name: str, data: Judgements) -> int | None:
             "Name an item as the file does; items of several prompts have no common reference.",
         )
     return found[0]
-
-
-def _ranking(estimate: Fit, data: Judgements, reference: int | None, config: FitConfig) -> Ranking:
-    try:
-        return rank(estimate, data.names, data.prompts, reference=reference, errors=config.errors, level=config.level)
-    except SampleSizeError:
-        # Scores alone: intervals of so many items would need a dense inverse.
-        scores = estimate.scores - (0.0 if reference is None else estimate.scores[reference])
-        order = np.argsort(np.where(np.isfinite(scores), -scores, np.inf), kind="stable")
-        nothing = np.full(len(order), np.nan)
-        prompts = tuple(data.prompts[estimate.identification.prompt[i]] for i in order)
-        return Ranking(
-            tuple(data.names[i] for i in order),
-            prompts,
-            scores[order],
-            nothing,
-            nothing,
-            nothing,
-            config.reference or "the mean of its set",
-            "standard deviations" if config.link == "thurstone" else "logits",
-            config.level,
-        )
 
 
 def _verdict(config: FitConfig, data: Judgements, where) -> Verdict | None:

@@ -12,7 +12,7 @@ from scipy import special
 
 from rmjax.checks import one_of
 from rmjax.comparisons import Comparisons, Rankings, Ties
-from rmjax.errors import SampleSizeError
+from rmjax.errors import DataError, SampleSizeError
 from rmjax.identifiability.identify import Identification
 from rmjax.preferences.influence import Errors, influence
 from rmjax.preferences.listwise import RankingTerms
@@ -43,7 +43,9 @@ class Contrast:
     standard_error: float
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The Wald interval."""
+        """The Wald interval at a level in (0, 1); any other is refused with a `DataError`."""
+        if not 0 < level < 1:
+            raise DataError("a level lies between 0 and 1", {"level": level}, "Choose 0.95, say.")
         reach = float(special.ndtri(0.5 + level / 2)) * self.standard_error
         return self.value - reach, self.value + reach
 
@@ -85,7 +87,7 @@ class Fit:
             IdentifiabilityError: the difference is infinite or unidentified; with the cut and what would repair it.
             DataError: an index is none of an item that is there, or there are no clusters.
         """
-        self._refuse(first, second)
+        first, second = self._refused(first, second)
         value = 0.0 if first == second else float(self.scores[first] - self.scores[second])
         return Contrast(value, float(np.sqrt(self.contrast_variance(first, second, errors=errors))))
 
@@ -104,13 +106,32 @@ class Fit:
             IdentifiabilityError: as `contrast`.
             DataError: as `contrast`.
         """
-        self._refuse(first, second)
+        first, second = self._refused(first, second)
+        one_of("errors", errors, get_args(Errors))
         if first == second:
             return 0.0
         direction = np.zeros(len(self.solution.optimum.x))
         direction[self.solution.number[first]] += 1
         direction[self.solution.number[second]] -= 1
         return float(self._variance(direction[:, None], errors)[0, 0])
+
+    def differences(self, reference: int | None = None) -> np.ndarray:
+        """Scores relative to one item, or to the mean of each set whose contrasts are finite, of any number of items.
+
+        Args:
+            reference: index of an item; the mean, if unset.
+
+        Returns:
+            Scores [N], NaN where the difference from the reference is no finite number.
+
+        Raises:
+            DataError: no such item.
+        """
+        if reference is None:
+            return self.scores.copy()
+        reference, _ = self.identification.pair(reference, reference)
+        together = (self.solution.number >= 0) & (self._sets == self._sets[reference])
+        return np.where(together, self.scores - self.scores[reference], np.nan)
 
     def relative_to(self, reference: int | None = None, *, errors: Errors = "model") -> tuple[np.ndarray, np.ndarray]:
         """Scores and standard errors relative to one item, or to the mean of each set whose contrasts are finite.
@@ -129,15 +150,13 @@ class Fit:
             DataError: no such item, or there are no clusters.
             SampleSizeError: more items than a dense covariance is made for.
         """
-        scores, deviation = self.scores.copy(), np.full(len(self.scores), np.nan)
+        scores, deviation = self.differences(reference), np.full(len(self.scores), np.nan)
         fitted = self.solution.number >= 0
         at = self.solution.number[fitted]
         self._check_size()
         directions = np.eye(len(self.solution.optimum.x))[:, at]
         if reference is not None:
-            self.identification.refuse(reference, reference)
-            together = fitted & (self._sets == self._sets[reference])
-            scores = np.where(together, scores - scores[reference], np.nan)
+            reference, _ = self.identification.pair(reference, reference)
             if self.solution.number[reference] < 0:
                 return scores, deviation
             directions[self.solution.number[reference]] -= 1
@@ -187,8 +206,10 @@ class Fit:
         direction[self.solution.terms.items + self.solution.terms.names.index(name)] = 1
         return float(np.sqrt(self._variance(direction, errors)[0, 0]))
 
-    def _refuse(self, first: int, second: int) -> None:
+    def _refused(self, first: int, second: int) -> tuple[int, int]:
+        """Both indices, if their difference is a number."""
         self.identification.refuse(first, second, connected=self.penalised)
+        return self.identification.pair(first, second)
 
     @cached_property
     def _solve(self) -> Callable[[np.ndarray], np.ndarray]:

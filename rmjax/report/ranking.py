@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rmjax.errors import SampleSizeError
 from rmjax.identifiability import Identification
 from rmjax.preferences import Fit, Verdict
 from rmjax.report import svg
@@ -53,11 +54,10 @@ def rank(
         level: of the intervals.
 
     Returns:
-        The ranking, prompt by prompt.
+        The ranking, prompt by prompt; without intervals where there are more items than have them at once.
 
     Raises:
         DataError: no such item, or no clusters.
-        SampleSizeError: more items than have intervals at once.
 
     Example:
         >>> from rmjax import Comparisons
@@ -66,7 +66,11 @@ def rank(
         >>> rank(fit(games), ["A", "B"], [""], reference=1).difference.round(3).tolist()
         [1.099, 0.0]
     """
-    difference, error = estimate.relative_to(reference, errors=errors)  # type: ignore[arg-type]
+    try:
+        difference, error = estimate.relative_to(reference, errors=errors)  # type: ignore[arg-type]
+    except SampleSizeError:  # intervals of so many items would need a dense inverse
+        difference = estimate.differences(reference)
+        error = np.full(len(difference), np.nan)
     prompt = estimate.identification.prompt
     order = np.lexsort((np.where(np.isfinite(difference), -difference, np.inf), prompt))
     order = [int(i) for i in order if prompt[i] >= 0]
@@ -119,12 +123,14 @@ def figure(ranking: Ranking) -> Figure:
     for line, i in enumerate(finite):
         y = top + step * line + 12
         name, value = ranking.names[i], difference[i]
-        said = f"{name}: {value:.3f} ({lower[i]:.3f} to {upper[i]:.3f})"
+        known = np.isfinite(lower[i]) and np.isfinite(upper[i])
+        interval = f"{lower[i]:.3f} to {upper[i]:.3f}" if known else "no interval"
         body.append(svg.text(frame.left - 8, y + 4, _short(name), "end", "entry"))
-        x1, x2 = frame.x(lower[i]), frame.x(upper[i])
-        body.append(f'<line x1="{x1:.1f}" y1="{y}" x2="{x2:.1f}" y2="{y}" stroke="var(--a)" class="whisker"/>')
-        body.append(svg.dot(frame.x(value), y, 4, "var(--a)", said))
-        rows.append((name, f"{value:.3f}", f"{lower[i]:.3f} to {upper[i]:.3f}"))
+        if known:
+            x1, x2 = frame.x(lower[i]), frame.x(upper[i])
+            body.append(f'<line x1="{x1:.1f}" y1="{y}" x2="{x2:.1f}" y2="{y}" stroke="var(--a)" class="whisker"/>')
+        body.append(svg.dot(frame.x(value), y, 4, "var(--a)", f"{name}: {value:.3f} ({interval})"))
+        rows.append((name, f"{value:.3f}", interval))
     left_out = len(ranking.names) - len(finite)
     caption = f"Dots are differences from {ranking.reference}, lines their {100 * ranking.level:g} % intervals."
     if left_out:

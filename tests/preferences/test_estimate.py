@@ -123,12 +123,34 @@ def test_what_has_no_clusters_or_is_no_choice_is_refused():
     estimate = fit(Comparisons.from_wins(BASEBALL))
     with pytest.raises(DataError, match="no clusters"):
         estimate.contrast(0, 1, errors="cluster")
-    with pytest.raises(DataError, match="errors"):
-        estimate.contrast(0, 1, errors="robust")
+    for second in (0, 1):
+        with pytest.raises(DataError, match="errors"):
+            estimate.contrast(0, second, errors="robust")
     with pytest.raises(DataError, match="name"):
         estimate.parameter_error("position")
     with pytest.raises(DataError, match="no such item"):
         estimate.contrast(0, 9)
+    with pytest.raises(DataError, match="of two items"):
+        estimate.contrast([0, 1], [1, 2])
+    for level in (0, 1, 95, np.nan):
+        with pytest.raises(DataError, match="between 0 and 1"):
+            estimate.contrast(0, 1).interval(level)
+
+
+def test_an_index_may_be_any_whole_number():
+    estimate = fit(Comparisons.from_wins(BASEBALL))
+    assert estimate.contrast(np.int64(0), 1.0) == estimate.contrast(0, 1)
+    np.testing.assert_array_equal(estimate.relative_to(1.0), estimate.relative_to(1))
+
+
+def test_differences_are_of_what_was_compared_in_any_number():
+    """The scores of `relative_to` without its errors; across islands there is no number, whatever the scores are."""
+    islands = Comparisons.from_votes([0, 2], [1, 3], [3, 2], [1, 1], prompt=[0] * 5)
+    estimate = fit(islands)
+    for reference in (None, 0, 3, 4):
+        np.testing.assert_array_equal(estimate.differences(reference), estimate.relative_to(reference)[0])
+    np.testing.assert_array_equal(np.isfinite(estimate.differences(0)), [True, True, False, False, False])
+    assert estimate.differences(0)[1] == pytest.approx(-np.log(3), abs=1e-12)
 
 
 def test_relative_to_an_item_that_never_lost_there_is_nothing():

@@ -86,3 +86,17 @@ def test_json_holds_the_parameters_and_the_verdict():
     assert found["verdict"]["answer"] == "can"
     assert found["identification"]["unique"]
     assert json.loads(json.dumps(found, allow_nan=False))["counts"] == {"rows": 12}
+
+
+def test_many_items_have_differences_without_intervals_and_none_across_islands(monkeypatch):
+    estimate = fit(ISLANDS)
+    whole = rank(estimate, list("ABCD"), [""], reference=2)
+    monkeypatch.setattr("rmjax.preferences.estimate._LARGEST", 1)
+    large = rank(estimate, list("ABCD"), [""], reference=2)
+    assert large.names == whole.names
+    np.testing.assert_array_equal(large.difference, whole.difference)
+    assert np.isfinite(large.difference).sum() == 2
+    assert np.isnan([large.standard_error, large.lower, large.upper]).all()
+    shown = figure(large)
+    assert "nan" not in shown.svg
+    assert "nan" not in str(shown.numbers)
