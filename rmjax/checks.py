@@ -84,6 +84,30 @@ def whole_numbers(name: str, value: ArrayLike) -> np.ndarray:
     return given.astype(np.int32)
 
 
+def real_numbers(name: str, value: ArrayLike, dtype: type[np.floating]) -> np.ndarray:
+    """Votes, weights or margins in a floating type; words, and rows of different lengths, are refused.
+
+    Args:
+        name: of the argument.
+        value: numbers; None stands for none.
+        dtype: what they become.
+
+    Returns:
+        The same numbers.
+
+    Raises:
+        DataError: they are no numbers.
+
+    Example:
+        >>> real_numbers("weight", [1, 2], np.float32)
+        array([1., 2.], dtype=float32)
+    """
+    try:
+        return np.asarray(value, dtype)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} holds numbers", {"problem": str(error)}, "Give one number each.") from error
+
+
 def whole_characters(text: str) -> bool:
     """Whether a text holds no half of a surrogate pair, which no tokenizer reads and no file in UTF-8 can hold.
 

@@ -12,7 +12,7 @@ from jax.core import Tracer
 from numpy.typing import ArrayLike
 
 from rmjax.arrays import Array
-from rmjax.checks import one_of, whole_numbers
+from rmjax.checks import one_of, real_numbers, whole_numbers
 from rmjax.errors import DataError
 
 Ties = Literal["drop", "half"]
@@ -123,13 +123,13 @@ class Comparisons:
         built = cls(
             first=first,
             second=second,
-            wins_first=np.asarray(wins_first, np.float32),
-            wins_second=np.asarray(wins_second, np.float32),
-            ties=np.zeros(edges, np.float32) if ties is None else np.asarray(ties, np.float32),
+            wins_first=real_numbers("wins_first", wins_first, np.float32),
+            wins_second=real_numbers("wins_second", wins_second, np.float32),
+            ties=np.zeros(edges, np.float32) if ties is None else real_numbers("ties", ties, np.float32),
             prompt=whole_numbers("prompt", prompt),
-            weight=np.ones(edges, np.float32) if weight is None else np.asarray(weight, np.float32),
+            weight=np.ones(edges, np.float32) if weight is None else real_numbers("weight", weight, np.float32),
             **{
-                name: whole_numbers(name, value) if name == "cluster" else np.asarray(value, np.float32)
+                name: whole_numbers(name, value) if name == "cluster" else real_numbers(name, value, np.float32)
                 for name, value in optional.items()
                 if value is not None
             },
@@ -157,8 +157,8 @@ class Comparisons:
             >>> games.wins_first, games.wins_second
             (array([3.], dtype=float32), array([1.], dtype=float32))
         """
-        wins = np.asarray(wins, np.float64)
-        tied = np.zeros_like(wins) if ties is None else np.asarray(ties, np.float64)
+        wins = real_numbers("wins", wins, np.float64)
+        tied = np.zeros_like(wins) if ties is None else real_numbers("ties", ties, np.float64)
         if wins.ndim != 2 or wins.shape[0] != wins.shape[1] or tied.shape != wins.shape:
             raise DataError(
                 "a win matrix is square, with ties of the same shape",
@@ -385,7 +385,7 @@ class Rankings:
             mask,
             prompt,
             None if behind is None else np.array(top, np.int32),
-            None if weight is None else np.asarray(weight, np.float32),
+            None if weight is None else real_numbers("weight", weight, np.float32),
         )
         _check_rankings(built)
         return built
@@ -438,7 +438,7 @@ def check_ties(comparisons: Comparisons, ties: Ties | None, *, rows: ArrayLike |
         return
     if isinstance(comparisons.ties, Tracer):
         return
-    tied = np.asarray(comparisons.ties) * (np.asarray(comparisons.weight) > 0)
+    tied = np.where(np.asarray(comparisons.weight) > 0, np.asarray(comparisons.ties), 0)
     if tied.any():
         first = int(np.flatnonzero(tied)[0])
         raise DataError(

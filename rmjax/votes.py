@@ -164,10 +164,14 @@ class Votes:
         Returns:
             Integer counts.
 
+        Raises:
+            DataError: a vote is on an item beyond them.
+
         Example:
             >>> Votes.build([1], [0], [TIE]).counts(2).tolist()
             [[0, 0, 0, 0], [0, 0, 1, 0]]
         """
+        check_items(self, num_items)
         flat = self.item.astype(np.int64) * 4 + self.value
         return np.bincount(flat, minlength=4 * num_items).reshape(num_items, 4)
 
@@ -237,3 +241,26 @@ class Votes:
             any_vote = (a + b + tied) > 0
             a, b, tied = a > b, b > a, (a == b) & any_vote
         return Comparisons.from_votes(first, second, a, b, prompt, ties=tied)
+
+
+def check_items(votes: Votes, num_items: int) -> None:
+    """Refuse a number of items that leaves out some that were judged.
+
+    Args:
+        votes: single judgements.
+        num_items: number of judged comparisons.
+
+    Raises:
+        DataError: names the first vote on an item beyond them.
+
+    Example:
+        >>> check_items(Votes.build([1], [0], [TIE]), 2)
+    """
+    beyond = votes.item >= num_items
+    if beyond.any():
+        v = int(np.argmax(beyond))
+        raise DataError(
+            "a vote is on an item beyond the number of items",
+            {"vote": v, "item": int(votes.item[v]), "items": num_items},
+            "Give the number of all items, or select votes with Votes.take.",
+        )

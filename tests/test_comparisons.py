@@ -134,6 +134,26 @@ def test_a_margin_or_an_order_that_is_none_is_refused_by_its_comparison(name, va
         Comparisons.from_pairs([0, 0], [1, 2], [0, 0, 0], **{name: [1, value]})
 
 
+@pytest.mark.parametrize("name", ["wins_first", "wins_second", "ties", "weight", "target_margin", "order"])
+@pytest.mark.parametrize("value", [["many"], [[1], [1, 2]], [1j]])
+def test_words_and_ragged_rows_are_no_numbers(name, value):
+    given = {"wins_first": [1], "wins_second": [0], name: value}
+    with pytest.raises(DataError, match=f"{name} holds numbers"):
+        Comparisons.from_votes([0], [1], prompt=[0, 0], **given)
+    with pytest.raises(DataError, match="wins holds numbers"):
+        Comparisons.from_wins(value)
+    with pytest.raises(DataError, match="weight holds numbers"):
+        Rankings.from_lists([[0, 1]], prompt=[0, 0], weight=value)
+
+
+def test_ties_of_weight_0_are_none_whatever_they_are():
+    c = Comparisons.from_pairs([0, 0], [1, 1], prompt=[0, 0], weight=[1, 0])
+    for spoilt in (3.0, np.nan, np.inf):
+        check_ties(dataclasses.replace(c, ties=np.float32([0, spoilt])), None)
+    with pytest.raises(DataError, match="contain ties"):
+        check_ties(dataclasses.replace(c, ties=np.float32([np.nan, 0])), None)
+
+
 def test_a_policy_or_a_unit_that_is_none_is_refused():
     pairs = Comparisons.from_pairs([0], [1], [0, 0])
     with pytest.raises(DataError, match="ties is a choice"):

@@ -87,6 +87,11 @@ def test_a_vote_that_is_none_is_refused(item, annotator, value, message):
         Votes.build(item, annotator, value)
 
 
+def test_no_vote_is_left_out_of_a_count():
+    with pytest.raises(DataError, match="vote=1, item=5, items=2"):
+        Votes.build([0, 5], [0, 1], [FIRST, SECOND]).counts(2)
+
+
 def test_pooling_refuses_what_comparisons_refuse():
     votes = Votes.build([0], [0], [FIRST])
     with pytest.raises(DataError, match="joins two prompts"):

@@ -171,6 +171,7 @@ def next_comparison(
     Reference:
         Lindley, On a measure of the information provided by an experiment, Annals of Mathematical Statistics 1956.
     """
+    _check_size(comparisons.num_responses)  # before all pairs of them are listed
     graph = win_graph(comparisons, ties=ties)
     pairs = _candidates(candidates, graph)
     i, j = _indices(pairs[:, 0], pairs[:, 1], graph)
@@ -215,12 +216,7 @@ def _network(
     """Ends and conductance of every judged pair, checked."""
     votes, theta = tally(comparisons, ties), numbers("scores", scores)
     size = comparisons.num_responses
-    if size > _LARGEST:
-        raise SampleSizeError(
-            "a dense matrix is made for so many responses and no more",
-            {"responses": size, "most": _LARGEST},
-            "Ask `preferences.fit` for single contrasts, which needs none.",
-        )
+    _check_size(size)
     used = np.union1d(votes.first, votes.second)
     if theta.shape != (size,) or not np.isfinite(theta[used]).all():
         bad = used[~np.isfinite(theta[used])] if theta.shape == (size,) else []
@@ -232,6 +228,15 @@ def _network(
     margin = theta[votes.first] - theta[votes.second]
     conductance = votes.votes * special.expit(margin) * special.expit(-margin)
     return votes.first, votes.second, conductance, size
+
+
+def _check_size(responses: int) -> None:
+    if responses > _LARGEST:
+        raise SampleSizeError(
+            "a dense matrix is made for so many responses and no more",
+            {"responses": responses, "most": _LARGEST},
+            "Ask `preferences.fit` for single contrasts, which needs none.",
+        )
 
 
 def _inverse(scores: ArrayLike, comparisons: Comparisons, graph: WinGraph, ties: Ties | None) -> np.ndarray:

@@ -50,6 +50,8 @@ def plackett_luce(
     """
     scores, ranking = at_least_float32(scores), jnp.asarray(ranking)
     length = ranking.shape[-1]
+    if not length:  # nothing was ranked: there is no largest of no rivals
+        return jnp.zeros(ranking.shape[:-1], scores.dtype)
     shown = jnp.ones(ranking.shape, bool) if mask is None else jnp.asarray(mask)
     r = jnp.where(shown, scores[jnp.where(shown, ranking, 0)], 0)
     place = jnp.broadcast_to(jnp.arange(length), ranking.shape)

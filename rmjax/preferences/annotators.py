@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rmjax.errors import DataError, SampleSizeError
-from rmjax.votes import CANNOT_JUDGE, Votes
+from rmjax.votes import CANNOT_JUDGE, Votes, check_items
+
+_LARGEST = 1 << 28  # counts of 8 bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +40,10 @@ def label_counts(votes: Votes, num_items: int | None = None) -> np.ndarray:
     Returns:
         Counts, [items, annotators, 3].
 
+    Raises:
+        DataError: a vote is on an item beyond them.
+        SampleSizeError: the table would have more numbers than fit in memory.
+
     Example:
         >>> votes = Votes.build(item=[0, 0, 1], annotator=[0, 1, 1], value=[0, 2, 3])
         >>> label_counts(votes).tolist()
@@ -45,6 +51,13 @@ def label_counts(votes: Votes, num_items: int | None = None) -> np.ndarray:
     """
     items = int(votes.item.max(initial=-1)) + 1 if num_items is None else num_items
     annotators = int(votes.annotator.max(initial=-1)) + 1
+    check_items(votes, items)
+    if items * annotators * 3 > _LARGEST:
+        raise SampleSizeError(
+            "a table of all items and annotators is too large",
+            {"items": items, "annotators": annotators, "most": _LARGEST // 3},
+            "Number both from 0 without gaps, as np.unique(..., return_inverse=True) does, or take fewer of them.",
+        )
     said = votes.take(votes.value != CANNOT_JUDGE)
     flat = (said.item.astype(np.int64) * annotators + said.annotator) * 3 + said.value
     return np.bincount(flat, minlength=3 * items * annotators).reshape(items, annotators, 3)

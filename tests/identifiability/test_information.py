@@ -134,6 +134,13 @@ def test_the_best_pair_is_the_best_of_all_and_joins_what_is_apart():
         next_comparison(np.zeros(4), ISLANDS, target=(0, 3), candidates=[[0, 1]])
 
 
+def test_too_many_responses_are_refused_before_their_pairs_are_listed():
+    """All pairs of a million responses would be 8 terabytes."""
+    n = 1_000_000
+    with pytest.raises(SampleSizeError, match="responses=1000000"):
+        next_comparison(np.zeros(n), Comparisons.from_pairs([0], [1], prompt=np.zeros(n, int)))
+
+
 def test_only_answers_to_one_prompt_are_candidates():
     c = Comparisons.from_pairs([0, 1, 2, 3], [1, 0, 3, 2], prompt=[0, 0, 1, 1]).pad(8, 6)
     assert next_comparison(np.zeros(6), c).candidates.tolist() == [[0, 1], [2, 3]]

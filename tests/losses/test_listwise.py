@@ -139,6 +139,12 @@ def test_behind_the_last_stage_the_order_does_not_count(drawn):
     assert not np.allclose(pl(scores, ranking), pl(scores, other), rtol=1e-4)
 
 
+def test_an_order_of_nobody_costs_nothing():
+    value, slope = jax.value_and_grad(lambda r: losses.plackett_luce(r, np.zeros((2, 0), int)).sum())(np.ones(3, "f"))
+    assert value == 0
+    assert (slope == 0).all()
+
+
 @given(orders(), st.permutations(range(12)))
 def test_names_of_answers_do_not_count(drawn, names):
     scores, ranking, mask, stages = drawn

@@ -158,6 +158,14 @@ def test_labels_of_votes_lose_nothing_but_abstentions(seed):
     np.testing.assert_array_equal(label_counts(votes), counts[: votes.item.max() + 1])
 
 
+def test_a_table_holds_every_vote_and_fits_in_memory():
+    with pytest.raises(DataError, match="vote=1, item=5, items=2"):
+        label_counts(Votes.build([0, 5], [0, 1], [0, 1]), num_items=2)
+    # Identifiers of a crowd are no indices.
+    with pytest.raises(SampleSizeError, match="annotators=2000000001"):
+        label_counts(Votes.build([0, 0], [7, 2_000_000_000], [0, 1]))
+
+
 def test_no_votes_are_no_labels():
     assert label_counts(Votes.build([], [], [])).shape == (0, 0, 3)
 
