@@ -91,7 +91,7 @@ def scalar_verdict(
         The verdict with everything that it rests on.
 
     Raises:
-        DataError: as `tally`; a level outside (0, 1); fewer than 2 replicates.
+        DataError: as `tally`; a level outside (0, 1); fewer than 2 replicates; votes of a pair that are not whole.
 
     Example:
         >>> circle = Comparisons.from_votes([0, 1, 2], [1, 2, 0], [80] * 3, [20] * 3, prompt=[0, 0, 0])
@@ -110,6 +110,16 @@ def scalar_verdict(
             "Choose a level such as 0.95 and 2 or more replicates.",
         )
     nearest = project_to_bradley_terry(comparisons, ties=ties)
+    number = nearest.pairs.votes
+    part = np.abs(number - np.rint(number)) > 1e-6 * number  # weights in float32 are whole to rounding
+    if part.any():
+        p = int(np.flatnonzero(part)[0])
+        pair = {"first": int(nearest.pairs.first[p]), "second": int(nearest.pairs.second[p])}
+        raise DataError(
+            "votes that are drawn anew are whole",
+            pair | {"votes": float(number[p])},
+            "Give counts of votes, and no weights; a fit without a verdict (--no-verdict) needs none that are whole.",
+        )
     triples = transitivity(comparisons, ties=ties, level=level)
     drawn = _drawn_deviances(nearest, replicates, np.random.default_rng(seed))
     mean, spread = float(drawn.mean()), float(drawn.std(ddof=1))

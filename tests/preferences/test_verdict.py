@@ -1,5 +1,7 @@
 """Laws of the verdict: a scalar is not called a cycle, a cycle is not called a scalar, and costs are what they cost."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -122,6 +124,16 @@ def test_four_votes_on_one_pair_can_be_said(seed):
     found = scalar_verdict(Comparisons.from_votes([0], [1], [3], [1], [0, 0]), seed=seed)
     assert found.answer == "can"
     assert found.p_value == pytest.approx(0.5, abs=1e-3)
+
+
+def test_votes_that_are_not_whole_cannot_be_drawn_anew():
+    with pytest.raises(DataError, match=r"first=0, second=1, votes=1\.4"):
+        scalar_verdict(dataclasses.replace(RPS, weight=np.full(3, 0.007, np.float32)))
+    # A float32 weight of 0.1 times 2,000 votes is 200 to rounding; half a tie for either side is one vote.
+    tenth = Comparisons.from_votes([0, 1, 2], [1, 2, 0], [1600] * 3, [400] * 3, [0] * 3, weight=[0.1] * 3)
+    assert scalar_verdict(tenth).answer == scalar_verdict(RPS).answer
+    tied = Comparisons.from_votes([0], [1], [3], [2], [0, 0], ties=[1])
+    assert scalar_verdict(tied, ties="half").answer == "can"
 
 
 def test_options_that_mean_nothing_are_refused():
