@@ -10,9 +10,11 @@ import numpy as np
 
 from rmjax.checks import one_of, whole_numbers
 from rmjax.comparisons import Comparisons, Rankings, Ties
-from rmjax.errors import DataError, IdentifiabilityError
+from rmjax.errors import DataError, IdentifiabilityError, SampleSizeError
 from rmjax.identifiability.graph import WinGraph, win_graph
 from rmjax.losses.links import WITH_TIES, LinkName, check_policy
+
+_LARGEST = 1 << 28  # numbers of 8 bytes
 
 Status = Literal["identified", "unidentified", "infinite"]
 
@@ -90,8 +92,15 @@ class Identification:
     def gauge_basis(self) -> np.ndarray:
         """What can be added to the scores and changes no likelihood: indicators of the components, [N, C].
 
-        They span the null space of the Fisher information.
+        They span the null space of the Fisher information. A `SampleSizeError` says where they do not fit in memory:
+        `components` says the same.
         """
+        if len(self.components) * self.num_components > _LARGEST:
+            raise SampleSizeError(
+                "a dense basis of so many items and components does not fit in memory",
+                {"items": len(self.components), "components": self.num_components},
+                "Take `components`: the basis has a 1 where an item is in a component.",
+            )
         basis = np.zeros((len(self.components), self.num_components))
         there = np.flatnonzero(self.components >= 0)
         basis[there, self.components[there]] = 1

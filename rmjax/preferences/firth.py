@@ -46,7 +46,9 @@ def bias_reduced(terms: PairTerms, start: np.ndarray, gauge: Gauge) -> Optimum:
         found = minimise(dataclasses.replace(terms, rows=dataclasses.replace(terms.rows, votes=votes)), x, gauge)
         before, change = change, float(np.abs(found.x - x).max(initial=0))
         x = found.x
-        if change <= 1e-13 * (1 + float(np.abs(x).max(initial=0))) or before <= change <= 1e-11:
+        size = 1 + float(np.abs(x).max(initial=0))
+        # Where weights are uneven, a step no longer shrinks at what they round.
+        if change <= 1e-13 * size or before <= change <= 1e-9 * size:
             value, _, hessian = terms.derivatives(x)
             return Optimum(x, value, found.gradient, hessian, found.iterations)
     raise RMJaxError(

@@ -94,8 +94,8 @@ def fit(
         rows = dataclasses.replace(rows, first=number[rows.first], second=number[rows.second])
         if items and not bias_reduction:  # whose prior holds every parameter of which the votes say anything
             check_parameters(rows, items, link, position, held=ridge > 0)
-        terms = PairTerms(rows, items, link, position and items > 0, ridge)
-        start = np.concatenate([np.zeros(items), _start(terms)])
+        terms = PairTerms(rows, items, link, position, ridge)
+        start = np.concatenate([np.zeros(items), _start(terms)])[: items + len(terms.names)]
     # A ridge leaves no constant free, and its optimum sums to 0 in every set all the same.
     found = _maximise(terms, start, dataclasses.replace(gauge, free=True), bias_reduction)
     scores = np.full(len(report.prompt), np.nan)

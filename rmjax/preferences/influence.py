@@ -72,7 +72,8 @@ def _of_clusters(terms: PairTerms, solution: Solution, solved: np.ndarray) -> np
         for kind, slope in enumerate(_slopes(terms, solution.optimum.x, rows))
     )
     _, member = np.unique(cluster, return_inverse=True)
-    sums = sparse.csr_array((np.ones(len(member)), (member, np.arange(len(member)))))
+    shape = (int(member.max(initial=-1)) + 1, len(member))
+    sums = sparse.csr_array((np.ones(len(member)), (member, np.arange(len(member)))), shape=shape)
     return sums @ total
 
 

@@ -18,6 +18,9 @@ DENSE = 3000
 # Up to here a factorisation is the faster way; beyond, so many steps of conjugate gradients are tried before it.
 FACTORISED = 64
 _TRIED = 100
+# For more columns than this a factorisation is worth a full matrix, of 300 MB at the most.
+_COLUMNS = 100
+_LARGEST = 6_000
 _STEPS = 200
 _EXACT = 1e-13
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
@@ -88,6 +91,8 @@ class Gauge:
                     factor = self._factor(hessian) if factor is None else factor
                     found = linalg.cho_solve(factor, b)
                 return self.project(found)
+            if b.ndim > 1 and b.shape[1] > _COLUMNS and len(b) <= _LARGEST:
+                return self.project(linalg.cho_solve(self._factor(hessian.toarray()), b))
             if b.ndim > 1:
                 return np.stack([solve(column) for column in b.T], axis=1)
             found = _by_gradients(hessian, b, accuracy, 20 * len(b))
@@ -108,7 +113,14 @@ class Gauge:
             count = np.bincount(self.block)
             scale = np.bincount(self.block, full.diagonal()[:n])[self.block] / count[self.block] ** 2
             full[:n, :n] += np.where(self.block[:, None] == self.block, scale[:, None], 0)
-        return linalg.cho_factor(full)
+        try:
+            return linalg.cho_factor(full)
+        except linalg.LinAlgError as error:
+            raise RMJaxError(
+                "the votes are too uneven for float64: what the largest weights round is more than the smallest say",
+                {"unknowns": len(full), "largest": float(full.diagonal().max()), "problem": str(error)},
+                "Weigh votes more evenly, or drop those that hardly count.",
+            ) from error
 
 
 def _by_gradients(hessian: Matrix, b: np.ndarray, accuracy: float, steps: int) -> np.ndarray | None:

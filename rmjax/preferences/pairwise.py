@@ -30,7 +30,9 @@ class PairTerms:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Parameters that are unknown besides the scores."""
+        """Parameters that are unknown besides the scores; none where nothing is fitted."""
+        if not self.items:
+            return ()
         own = LINKS[self.link].parameter
         return (() if own is None else (own,)) + (("position",) if self.position else ())
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmjax import Comparisons, Rankings
-from rmjax.errors import DataError, IdentifiabilityError
+from rmjax.errors import DataError, IdentifiabilityError, SampleSizeError
 from rmjax.identifiability import identify
 from rmjax.preferences import fit
 
@@ -184,6 +184,14 @@ def test_the_remedy_works(wins):
             mended[i, j] = mended[j, i] = 1
         assert identify(Comparisons.from_wins(mended)).status(i, j) == "identified"
         assert bool(report.repair(i, j)) == (report.status(i, j) != "identified")
+
+
+def test_a_basis_that_does_not_fit_in_memory_is_refused():
+    """A million answers to half a million prompts: four terabytes, and `components` in four megabytes."""
+    n = 1_000_000
+    report = identify(Comparisons.from_pairs([], [], prompt=np.arange(n) // 2))
+    with pytest.raises(SampleSizeError, match="components=1000000"):
+        _ = report.gauge_basis
 
 
 def test_a_link_or_a_policy_that_is_none_is_refused():

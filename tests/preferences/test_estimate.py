@@ -137,6 +137,16 @@ def test_what_has_no_clusters_or_is_no_choice_is_refused():
             estimate.contrast(0, 1).interval(level)
 
 
+def test_without_votes_the_data_move_nothing():
+    """Under a ridge everybody is at 0; the prior has a deviation and the data have none."""
+    c = Comparisons.from_pairs([], [], prompt=[0, 0], cluster=[])
+    estimate = fit(c, ridge=4.0)
+    assert estimate.contrast(0, 0).value == 0
+    np.testing.assert_allclose(estimate.covariance(), np.eye(2) / 4, rtol=1e-12)
+    for errors in ("sandwich", "cluster"):
+        assert (estimate.covariance(errors=errors) == 0).all()
+
+
 def test_an_index_may_be_any_whole_number():
     estimate = fit(Comparisons.from_wins(BASEBALL))
     assert estimate.contrast(np.int64(0), 1.0) == estimate.contrast(0, 1)

@@ -1,5 +1,6 @@
 """Laws of parameters beside the scores: estimates exist exactly where no direction leaves every vote as likely."""
 
+import dataclasses
 import functools
 import itertools
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmjax import Comparisons, losses
-from rmjax.errors import IdentifiabilityError
+from rmjax.errors import DataError, IdentifiabilityError
 from rmjax.identifiability import identify
 from rmjax.preferences import fit
 
@@ -141,6 +142,13 @@ def test_no_pair_in_both_orders_and_still_an_effect():
     assert p == pytest.approx((np.log(5 / 3) + 0 + np.log(3)) / 3, abs=1e-9)
 
 
-def test_where_no_contrast_is_finite_no_parameter_is_asked_for():
-    assert fit(CHAIN, position=False, link="thurstone").parameters == {}
+@pytest.mark.parametrize("link", ["thurstone", *TIED])
+def test_where_no_contrast_is_finite_no_parameter_is_asked_for(link):
+    """And none is told: a start is no estimate."""
+    for c in (CHAIN, Comparisons.from_pairs([], [], prompt=[0, 0], order=[], cluster=[])):
+        c = dataclasses.replace(c, order=np.zeros(c.num_comparisons, np.float32))
+        estimate = fit(c, link=link, position=True)
+        assert estimate.parameters == {}
+        with pytest.raises(DataError, match="name"):
+            estimate.parameter_error("log_tie")
     assert np.isfinite(fit(CIRCLE, link="thurstone").scores).all()

@@ -327,6 +327,15 @@ def test_bias_reduction_is_finite_wherever_items_met_and_its_gradient_is_that_of
             assert np.abs(_jeffreys_slope(inner, scores)).max() <= 1e-4
 
 
+def test_bias_reduction_of_uneven_weights_settles_where_jeffreys_prior_does():
+    """A pair of four million votes rounds steps that the three votes of another pair could still see."""
+    wins = np.zeros((5, 5))
+    for i, j, n in ((1, 2, 2), (2, 0, 1), (3, 0, 2e6), (0, 3, 2e6), (4, 3, 2), (3, 4, 1), (4, 0, 10), (0, 4, 10)):
+        wins[i, j] = n
+    scores = fit(Comparisons.from_wins(wins), bias_reduction=True).scores
+    assert np.abs(_jeffreys_slope(wins, scores) * np.sqrt(1 + wins.sum())).max() <= 1e-2
+
+
 def _jeffreys_slope(wins, scores):
     """Numerical gradient of the log-likelihood plus half the log-determinant, in units of a standard error."""
 

@@ -81,6 +81,32 @@ class Hyperbola:
         return root, x / root, np.array([[root**-3]])
 
 
+def test_an_information_that_rounding_spoiled_is_refused_in_words():
+    """The Laplacian of a triangle, of which rounding has left a negative eigenvalue beside a vote of 1e12."""
+    hessian = np.diag([1e12, 0.5, 0.5, 0.5])
+    hessian[1:, 1:] -= 1 / 3
+    with pytest.raises(RMJaxError, match="too uneven"):
+        Gauge(np.zeros(4, int), free=False).solver(hessian)(np.eye(4))
+
+
+def test_many_columns_are_solved_by_one_factorisation_to_the_same_numbers():
+    rng, items = np.random.default_rng(0), 2 * newton._COLUMNS
+    ring = np.arange(items)
+    first = np.concatenate([ring, rng.integers(0, items, 600)])
+    second = np.concatenate([(ring + 1) % items, (first[items:] + rng.integers(1, items, 600)) % items])
+    votes = rng.integers(1, 5, (2, len(first)))
+    data = Comparisons.from_votes(first, second, *votes, prompt=np.zeros(items, np.int32))
+    full = fit(data).covariance()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(newton, "DENSE", 0)
+        sparse = fit(data)
+        one = sparse.covariance()
+        patch.setattr(newton, "_COLUMNS", items + 1)
+        by_columns = fit(data).covariance()
+    for found in (one, by_columns):
+        assert np.abs(found - full).max() <= 1e-9 * np.abs(full).max()
+
+
 @pytest.mark.parametrize("start", [-30.0, 0.5, 1.5, 3.0])
 def test_steps_that_do_not_descend_are_halved(start):
     found = minimise(Hyperbola(), np.array([start]), Gauge(np.array([0]), free=False))
