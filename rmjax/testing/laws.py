@@ -32,7 +32,7 @@ from hypothesis import strategies as st
 
 from rmjax.comparisons import Comparisons
 from rmjax.errors import RMJaxError
-from rmjax.testing.strategies import features, generators, margins, scored_comparisons
+from rmjax.testing.strategies import PER_PROMPT, PROMPTS, SIZE, features, generators, margins, scored_comparisons
 
 Loss = Callable[[Any, Any], jax.Array]  # (margin [E], target [E]) -> nats [E]
 Likelihood = Callable[[Any, Comparisons], tuple[jax.Array, jax.Array]]  # (scores [N], comparisons) -> (sum, count)
@@ -323,10 +323,7 @@ def scale_matters_to_votes(likelihood: Likelihood, margin: float, factor: float)
         >>> scale_matters_to_votes(losses.negative_log_likelihood, 1.0, 2.0)
     """
     margin = float(np.copysign(np.clip(abs(margin), 0.25, 4), margin))
-    lead, scaled = (
-        np.array([_value(likelihood, [m, 0], _vote(0, 1))[0] - _value(likelihood, [m, 0], _vote(1, 0))[0]])
-        for m in (margin, factor * margin)
-    )
+    lead, scaled = (_lead(likelihood, m) for m in (margin, factor * margin))
     _check_scale(lead, scaled, np.array([margin]), factor)
 
 
@@ -499,10 +496,18 @@ def check_likelihood(likelihood: Likelihood) -> None:
     laws()
 
 
-def _vote(first: float, second: float) -> Comparisons:
-    """One vote on a pair that is not graded and of which nobody knows the order."""
-    zero = np.zeros(1, np.float32)
-    return Comparisons.from_votes([0], [1], [first], [second], prompt=[0, 0], target_margin=zero, order=zero)
+def _lead(likelihood: Likelihood, margin: float) -> np.ndarray:
+    """Nats that a vote against the first side costs more than one for it; not graded, and of no known order.
+
+    The pair is padded to the shape that `comparisons` draws, for which a likelihood is compiled already.
+    """
+    scores, zero = np.zeros(PROMPTS * PER_PROMPT, np.float32), np.zeros(1, np.float32)
+    scores[0] = margin
+    against, favour = (
+        Comparisons.from_votes([0], [1], [a], [1 - a], prompt=[0, 0], target_margin=zero, order=zero) for a in (0, 1)
+    )
+    costs = [_value(likelihood, scores, c.pad(SIZE, len(scores)))[0] for c in (against, favour)]
+    return np.array([costs[0] - costs[1]])
 
 
 def _some(c: Comparisons, chosen: np.ndarray) -> Comparisons:

@@ -27,6 +27,8 @@ from rmjax.votes import Votes
 
 # Where formulas break: signed zeros, a denormal's neighbour, where 1 - σ or a curvature of autodiff vanishes.
 WICKED = (0.0, -0.0, 1e-38, 1.0, 12.0, 15.0, 16.0, 17.0, 20.0, 37.0)
+# The shape of drawn comparisons.
+PROMPTS, PER_PROMPT, SIZE = 3, 4, 24
 
 
 def generators() -> st.SearchStrategy[np.random.Generator]:
@@ -114,9 +116,9 @@ def pairs_within(
 def comparisons(
     draw: st.DrawFn,
     *,
-    prompts: int = 3,
-    per_prompt: int = 4,
-    size: int = 24,
+    prompts: int = PROMPTS,
+    per_prompt: int = PER_PROMPT,
+    size: int = SIZE,
     ties: bool = False,
     weighted: bool = True,
 ) -> Comparisons:

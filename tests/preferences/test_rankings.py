@@ -2,6 +2,7 @@
 
 import itertools
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from rmjax.preferences.published import BASEBALL, NETFLIX, SUSHI, nascar, salad
 from rmjax.testing.strategies import generators
 
 N = 5
+plackett_luce = jax.jit(lambda scores, items, mask, stages: losses.plackett_luce(scores, items, mask, stages=stages))
 
 
 @st.composite
@@ -36,7 +38,7 @@ def rankings_drawn(draw):
 def test_the_likelihood_is_that_of_the_loss_and_its_slope_is_zero(rankings):
     estimate = fit(rankings)
     scores = estimate.scores.astype(np.float32)
-    nats = np.asarray(losses.plackett_luce(scores, rankings.items, rankings.mask, stages=rankings.stages))
+    nats = np.asarray(plackett_luce(scores, rankings.items, rankings.mask, rankings.stages))
     assert -estimate.log_likelihood == pytest.approx(float((nats * rankings.weight).sum()), rel=1e-5)
     assert estimate.gradient_norm <= 1e-9 * rankings.weight.sum()
     # Every item is chosen as often as it was expected to be.
