@@ -184,8 +184,8 @@ class Comparisons:
         """Rank-breaking: every pair of ranked responses becomes a comparison.
 
         This is another likelihood than that of the ranking itself: point estimates stay consistent, but the pairs of
-        one ranking are not independent and standard errors that treat them so are too small. `cluster` holds the
-        ranking's row, for intervals that are right.
+        one ranking are not independent and standard errors that treat them so are too small. `cluster` holds that of
+        the ranking, or its row where it has none, for intervals that are right.
 
         Args:
             rankings: orders of responses, best first.
@@ -210,7 +210,7 @@ class Comparisons:
             items[row, better[pair]],
             items[row, worse[pair]],
             np.asarray(rankings.prompt),
-            cluster=row,
+            cluster=row if rankings.cluster is None else np.asarray(rankings.cluster)[row],
             weight=np.asarray(rankings.weights)[row],
         )
 
@@ -320,6 +320,7 @@ class Rankings:
     prompt: Array  # [N] int32, the prompt of every response
     stages: Array | None = None  # [R] int32, choices that were observed, from the top; all, if unset
     weight: Array | None = None  # [R] float32, how often the order was given; once, if unset
+    cluster: Array | None = None  # [R] int32, what intervals cluster by, such as who gave the order
 
     @property
     def weights(self) -> Array:
@@ -334,6 +335,7 @@ class Rankings:
         *,
         behind: Sequence[Sequence[int]] | None = None,
         weight: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
     ) -> Rankings:
         """Rankings from lists of response indices.
 
@@ -343,13 +345,15 @@ class Rankings:
             prompt: the prompt of every response, [N].
             behind: for top-k orders, one list per ranking of the responses that were shown and not chosen.
             weight: how often every order was given, [R]; once, if unset.
+            cluster: what intervals cluster by, such as who gave the order, [R].
 
         Returns:
             The masked arrays.
 
         Raises:
             DataError: names the ranking in which a response stands twice, is out of range, or answers another prompt;
-                an index is no whole number; a weight is negative or not finite.
+                an index or a cluster is no whole number; a weight is negative or not finite; there is not one weight or
+                cluster per ranking.
 
         Example:
             >>> Rankings.from_lists([[1, 0]], prompt=[0, 0]).items
@@ -386,6 +390,7 @@ class Rankings:
             prompt,
             None if behind is None else np.array(top, np.int32),
             None if weight is None else real_numbers("weight", weight, np.float32),
+            None if cluster is None else whole_numbers("cluster", cluster),
         )
         _check_rankings(built)
         return built
@@ -417,6 +422,12 @@ def _check_rankings(r: Rankings) -> None:
                 {"rankings": len(r.items), "weights": r.weight.shape},
                 "Give how often every order was given.",
             )
+    if r.cluster is not None and r.cluster.shape != r.items.shape[:1]:
+        raise DataError(
+            "there is one cluster per ranking",
+            {"rankings": len(r.items), "clusters": r.cluster.shape},
+            "Give for every order the number of who gave it.",
+        )
 
 
 def check_ties(comparisons: Comparisons, ties: Ties | None, *, rows: ArrayLike | None = None) -> None:

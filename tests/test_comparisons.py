@@ -242,6 +242,8 @@ def test_a_ranking_with_a_response_twice_is_refused():
         ([[0, 1]], {"weight": [1, 2]}, "one weight per ranking"),
         ([[0, 1]], {"weight": [-1]}, "one weight per ranking"),
         ([[0, 1]], {"weight": [np.nan]}, "one weight per ranking"),
+        ([[0, 1]], {"cluster": [1, 2]}, "one cluster per ranking"),
+        ([[0, 1]], {"cluster": [0.5]}, "cluster"),
     ],
 )
 def test_a_ranking_that_is_none_is_refused(rankings, options, message):

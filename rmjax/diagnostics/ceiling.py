@@ -130,6 +130,8 @@ def ceiling_from_moments(second: float, fourth: float) -> tuple[float, float]:
             {"second": second, "fourth": fourth},
             "The fourth lies between the square of the second and the second.",
         )
+    if fourth == second**2:  # all items are equally noisy
+        return (1 + second**0.5) / 2, (1 + second**0.5) / 2
     t = np.linspace(0, 1, 20 * _GRID)
     ends = []
     for sign in (1.0, -1.0):

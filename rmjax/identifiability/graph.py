@@ -96,8 +96,10 @@ def ranked_pairs(rankings: Rankings) -> tuple[np.ndarray, np.ndarray]:
     items, mask = np.asarray(rankings.items), np.asarray(rankings.mask, bool)
     place = np.arange(items.shape[1])
     mask = mask & (np.asarray(rankings.weights) > 0)[:, None]
-    length = mask.sum(axis=1)
-    stages = length if rankings.stages is None else np.minimum(np.asarray(rankings.stages), length)
+    chosen = mask if rankings.stages is None else mask & (place < np.asarray(rankings.stages)[:, None])
+    stages = chosen.sum(axis=1)
+    filled = np.argsort(~mask, axis=1, kind="stable")  # places that are filled come first
+    items, mask = (np.take_along_axis(x, filled, axis=1) for x in (items, mask))
     # Of those chosen, each beat the next; all of the rest lost to the one chosen last.
     row, behind = np.nonzero(mask & (place > 0) & (stages > 0)[:, None])
     ahead = np.minimum(behind - 1, stages[row] - 1)

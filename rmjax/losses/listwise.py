@@ -71,7 +71,7 @@ def all_pairs(
 
     Answers of equal rank make no pair, and the mean is over the pairs that are made. The pairs of one ranking are not
     independent: this is not the likelihood of the ranking (`plackett_luce`), and standard errors that take the pairs
-        for independent are too small.
+    for independent are too small.
 
     Guarantees: K = 2 is `bradley_terry`; one constant for all answers changes nothing, and the gradient sums to 0; only
     the order of the ranks counts; masked answers may hold anything; without a pair it is 0.

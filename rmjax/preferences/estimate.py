@@ -15,8 +15,9 @@ from rmjax.comparisons import Comparisons, Rankings, Ties
 from rmjax.errors import DataError, SampleSizeError
 from rmjax.identifiability.identify import Identification
 from rmjax.preferences.influence import Errors, influence
+from rmjax.preferences.linear import Gauge
 from rmjax.preferences.listwise import RankingTerms
-from rmjax.preferences.newton import Gauge, Optimum
+from rmjax.preferences.newton import Optimum
 from rmjax.preferences.pairwise import PairTerms
 
 # A dense covariance of so many items has 25 million numbers.
@@ -174,7 +175,8 @@ class Fit:
             errors: as in `contrast`.
 
         Returns:
-            [N, N]; NaN where a score is.
+            [N, N]; NaN where a score is, and between sets, whose difference is no finite number. Under a ridge, that of
+            the posterior, which has a number everywhere: between sets that never met, it is the prior's.
 
         Raises:
             SampleSizeError: more items than a dense covariance is made for.
@@ -185,7 +187,8 @@ class Fit:
         directions = np.eye(len(self.solution.optimum.x))[:, self.solution.number[fitted]]
         out = np.full((len(self.scores),) * 2, np.nan)
         if len(fitted):
-            out[np.ix_(fitted, fitted)] = self._variance(directions, errors)
+            known = (self._sets[fitted][:, None] == self._sets[fitted]) | (not self.solution.gauge.free)
+            out[np.ix_(fitted, fitted)] = np.where(known, self._variance(directions, errors), np.nan)
         return out
 
     def parameter_error(self, name: str, *, errors: Errors = "model") -> float:

@@ -7,7 +7,8 @@ import dataclasses
 import numpy as np
 
 from rmjax.errors import RMJaxError, SampleSizeError
-from rmjax.preferences.newton import DENSE, Gauge, Optimum, minimise
+from rmjax.preferences.linear import DENSE, Gauge
+from rmjax.preferences.newton import Optimum, minimise
 from rmjax.preferences.pairwise import PairTerms
 
 _ROUNDS = 500

@@ -14,8 +14,9 @@ from rmjax.identifiability.identify import Identification, identify
 from rmjax.losses.links import WITH_TIES, check_policy
 from rmjax.preferences.estimate import Fit, Solution
 from rmjax.preferences.firth import bias_reduced
+from rmjax.preferences.linear import Gauge
 from rmjax.preferences.listwise import RankingTerms, ranking_terms
-from rmjax.preferences.newton import Gauge, Optimum, minimise
+from rmjax.preferences.newton import Optimum, minimise
 from rmjax.preferences.pairwise import PairTerms
 from rmjax.preferences.recession import check_parameters
 from rmjax.preferences.rows import gather

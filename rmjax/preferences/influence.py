@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from rmjax.comparisons import Comparisons, Rankings
 from rmjax.errors import DataError
 from rmjax.losses.links import WITH_TIES
 from rmjax.preferences.listwise import RankingTerms
@@ -23,7 +22,7 @@ Errors = Literal["model", "sandwich", "cluster"]
 def influence(solution: Solution, solved: np.ndarray, errors: Errors) -> np.ndarray:
     r"""Rows whose outer product, summed, is the sandwich $H^{-1} (\sum_u s_u s_u^\top) H^{-1}$ in some directions.
 
-    $s_u$ is the gradient of an independent unit: a vote, all votes of a cluster, or a ranking.
+    $s_u$ is the gradient of an independent unit: a vote, a ranking, or all of a cluster.
 
     Args:
         solution: of a fit.
@@ -36,15 +35,19 @@ def influence(solution: Solution, solved: np.ndarray, errors: Errors) -> np.ndar
     Raises:
         DataError: there are no clusters.
     """
-    terms = solution.terms
+    terms, data, x = solution.terms, solution.data, solution.optimum.x
+    if errors == "cluster" and data.cluster is None:
+        raise DataError(
+            "the data have no clusters",
+            {"cluster": None},
+            'Give `cluster` where they are built, or choose errors="sandwich".',
+        )
     if isinstance(terms, RankingTerms):
-        if errors == "cluster":
-            raise DataError(
-                "rankings have no clusters", {"errors": errors}, 'Each ranking is a unit: choose errors="sandwich".'
-            )
-        return _of_rankings(terms, solution.optimum.x, solved)
+        if errors == "sandwich":
+            return _of_rankings(terms, x, solved, np.sqrt(terms.weight))
+        return _summed(_of_rankings(terms, x, solved, terms.weight), np.asarray(data.cluster)[terms.ranking])
     if errors == "sandwich":
-        return _of_votes(terms, solution.optimum.x, solved)
+        return _of_votes(terms, x, solved)
     return _of_clusters(terms, solution, solved)
 
 
@@ -59,26 +62,23 @@ def _of_votes(terms: PairTerms, x: np.ndarray, solved: np.ndarray) -> np.ndarray
 
 def _of_clusters(terms: PairTerms, solution: Solution, solved: np.ndarray) -> np.ndarray:
     """One row per cluster of comparisons."""
-    data = solution.data
-    if isinstance(data, Rankings) or data.cluster is None:
-        raise DataError(
-            "the comparisons have no clusters",
-            {"cluster": None},
-            'Give `cluster` where they are built, or choose errors="sandwich".',
-        )
-    rows, cluster = _single(data, solution, terms)
-    total = sum(
-        rows.votes[:, kind, None] * _moved(rows, slope, solved, terms.items)
-        for kind, slope in enumerate(_slopes(terms, solution.optimum.x, rows))
-    )
+    rows, cluster = _single(solution, terms)
+    total = np.zeros((len(cluster), solved.shape[1]))
+    for kind, slope in enumerate(_slopes(terms, solution.optimum.x, rows)):
+        total += rows.votes[:, kind, None] * _moved(rows, slope, solved, terms.items)
+    return _summed(total, cluster)
+
+
+def _summed(moved: np.ndarray, cluster: np.ndarray) -> np.ndarray:
+    """The rows of every cluster, added up."""
     _, member = np.unique(cluster, return_inverse=True)
     shape = (int(member.max(initial=-1)) + 1, len(member))
-    sums = sparse.csr_array((np.ones(len(member)), (member, np.arange(len(member)))), shape=shape)
-    return sums @ total
+    return sparse.csr_array((np.ones(len(member)), (member, np.arange(len(member)))), shape=shape) @ moved
 
 
-def _single(data: Comparisons, solution: Solution, terms: PairTerms) -> tuple[Rows, np.ndarray]:
+def _single(solution: Solution, terms: PairTerms) -> tuple[Rows, np.ndarray]:
     """The comparisons one by one, of those that are fitted, and their clusters."""
+    data: Any = solution.data  # comparisons, since there are terms of pairs
     weight = np.asarray(data.weight, np.float64)
     a, b, tied = (
         np.where(weight > 0, weight * np.asarray(v), 0) for v in (data.wins_first, data.wins_second, data.ties)
@@ -112,11 +112,11 @@ def _moved(rows: Rows, slope: np.ndarray, solved: np.ndarray, items: int) -> np.
     return slope[:, :1] * (solved[rows.first] - solved[rows.second]) + slope[:, 1:] @ solved[items:]
 
 
-def _of_rankings(terms: RankingTerms, x: np.ndarray, solved: np.ndarray) -> np.ndarray:
-    """One row per ranking."""
-    moved = []
+def _of_rankings(terms: RankingTerms, x: np.ndarray, solved: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """One row per ranking, so many times: as the root of their number equal rankings count apart."""
+    moved = [np.zeros((0, solved.shape[1]))]
     for block in terms.blocks():
         _, chance = terms.chances(x, block)
         pull = terms.pulls(chance, block)
-        moved.append(np.sqrt(terms.weight[block])[:, None] * np.einsum("rk,rkd->rd", pull, solved[terms.order[block]]))
+        moved.append(factor[block][:, None] * np.einsum("rk,rkd->rd", pull, solved[terms.order[block]]))
     return np.concatenate(moved)

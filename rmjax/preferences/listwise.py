@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from rmjax.comparisons import Rankings
-from rmjax.preferences.newton import Matrix, assemble
+from rmjax.preferences.linear import Matrix, assemble, worth_dense
 
 _BLOCK = 1 << 22  # numbers of a block of rankings x stages x alternatives
 
@@ -20,6 +20,7 @@ class RankingTerms:
     shown: np.ndarray  # [R, K] bool
     chosen: np.ndarray  # [R, K] bool, places at which a choice was made
     weight: np.ndarray  # [R]
+    ranking: np.ndarray  # [R] int, the order of the data that a row is a part of
     items: int
     ridge: float = 0.0
 
@@ -36,7 +37,8 @@ class RankingTerms:
         """Value, gradient and Hessian: the sum over choices of the covariance of the choice."""
         value, gradient = self.ridge / 2 * float(x @ x), self.ridge * x
         at = np.arange(self.items)
-        hessian = assemble(at, at, np.full(self.items, self.ridge), self.items)
+        dense = worth_dense(self.order.size * self.order.shape[1], self.items)
+        hessian = assemble(at, at, np.full(self.items, self.ridge), self.items, dense)
         for block, order in self._blocks():
             loss, chance = self.chances(x, block)
             pull = self.pulls(chance, block)
@@ -48,7 +50,7 @@ class RankingTerms:
             bend[:, np.arange(order.shape[1]), np.arange(order.shape[1])] += diagonal
             bend *= weight[:, None, None]
             row, column = np.broadcast_arrays(order[:, :, None], order[:, None, :])
-            hessian = hessian + assemble(row.ravel(), column.ravel(), bend.ravel(), self.items)
+            hessian = hessian + assemble(row.ravel(), column.ravel(), bend.ravel(), self.items, dense)
         return value, gradient, hessian
 
     def chances(self, x: np.ndarray, block: slice) -> tuple[np.ndarray, np.ndarray]:
@@ -93,7 +95,7 @@ def ranking_terms(rankings: Rankings, block: np.ndarray, number: np.ndarray, rid
     place = np.arange(items.shape[1])
     stages = items.shape[1] if rankings.stages is None else np.asarray(rankings.stages)[:, None]
     own = np.where(mask, block[items], -1)
-    orders, shown, chosen, weight = [], [], [], []
+    orders, shown, chosen, ranking = [], [], [], []
     for label in np.unique(own[own >= 0]):
         here = own == label
         rows = np.flatnonzero(here.sum(axis=1) > 1)
@@ -106,10 +108,10 @@ def ranking_terms(rankings: Rankings, block: np.ndarray, number: np.ndarray, rid
         orders.append(np.where(there, number[order], 0))
         shown.append(there)
         chosen.append(there & early & rivals)
-        weight.append(np.asarray(rankings.weights, np.float64)[rows])
+        ranking.append(rows)
     if not orders:
         empty = np.zeros((0, items.shape[1]))
-        return RankingTerms(empty.astype(int), empty > 0, empty > 0, np.zeros(0), 0, ridge)
+        return RankingTerms(empty.astype(int), empty > 0, empty > 0, np.zeros(0), np.zeros(0, int), 0, ridge)
     fitted = int(number.max(initial=-1)) + 1
-    order, there, made, often = map(np.concatenate, (orders, shown, chosen, weight))
-    return RankingTerms(order, there, made, often, fitted, ridge)
+    order, there, made, row = map(np.concatenate, (orders, shown, chosen, ranking))
+    return RankingTerms(order, there, made, np.asarray(rankings.weights, np.float64)[row], row, fitted, ridge)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from rmjax.losses.links import LINKS, vote_loss
-from rmjax.preferences.newton import Matrix, assemble
+from rmjax.preferences.linear import Matrix, assemble, worth_dense
 from rmjax.preferences.rows import Rows
 
 
@@ -69,13 +69,14 @@ class PairTerms:
         own = np.zeros(size)
         own[: self.items] = self.ridge
         own += np.bincount(i, c, minlength=size) + np.bincount(j, c, minlength=size)
-        across = assemble(i, j, c, size)
+        dense = worth_dense(2 * len(i), size)
+        across = assemble(i, j, c, size, dense)
         if isinstance(across, np.ndarray):
             hessian = -(across + across.T)
             hessian[np.diag_indices(size)] += own
         else:
             hessian = (sparse.diags_array(own) - across - across.T).tocsr()
-        return hessian + assemble(*self._border(bend), size) if self.names else hessian
+        return hessian + assemble(*self._border(bend), size, dense) if self.names else hessian
 
     def _border(self, bend: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Row, column and value of the entries of the parameters."""

@@ -71,7 +71,8 @@ def scalar_verdict(
 
     "cannot": some triples break strong stochastic transitivity wherever within their intervals the true shares lie, and
     every scalar under every increasing link obeys it. "not under this link": the deviance from the nearest
-    Bradley-Terry model is larger than votes drawn from that model leave, by a one-sided test. "can": neither.
+    Bradley-Terry model is larger than votes drawn from that model leave, by a one-sided test. "can": neither. Each of
+    the two errs at half of what the level leaves, so that both together err as often as it says.
 
     The deviance has no known law where pairs have few votes, so votes are drawn from a scalar, projected anew, and the
     observed deviance is set against the mean and the deviation of theirs. The scalar is the nearest one, its scores
@@ -83,7 +84,7 @@ def scalar_verdict(
     Args:
         comparisons: the judged pairs; whole votes, since their number is what is drawn.
         ties: "half" counts a tie as half a vote for either side, "drop" leaves it out.
-        level: of all intervals, and one minus the size of the test.
+        level: of the verdict: one minus the chance that a scalar is called otherwise.
         replicates: how often votes are drawn; each costs a fit.
         seed: of the draws.
 
@@ -120,7 +121,8 @@ def scalar_verdict(
             pair | {"votes": float(number[p])},
             "Give counts of votes, and no weights; a fit without a verdict (--no-verdict) needs none that are whole.",
         )
-    triples = transitivity(comparisons, ties=ties, level=level)
+    size = (1 - level) / 2
+    triples = transitivity(comparisons, ties=ties, level=1 - size)
     drawn = _drawn_deviances(nearest, replicates, np.random.default_rng(seed))
     mean, spread = float(drawn.mean()), float(drawn.std(ddof=1))
     excess = nearest.deviance - mean
@@ -130,7 +132,7 @@ def scalar_verdict(
     if triples.triples and triples.strong.lower > 0:
         answer: Answer = "cannot"
     else:
-        answer = "not under this link" if p_value < 1 - level else "can"
+        answer = "not under this link" if p_value < size else "can"
     return Verdict(
         answer=answer,
         deviance=nearest.deviance,

@@ -1,6 +1,7 @@
 """Laws of standard errors: of contrasts, of wrong models, of clusters, and of a posterior."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -51,6 +52,18 @@ def test_the_sandwich_is_made_of_the_gradients_of_the_votes(wins):
     split = fit(single_votes(np.minimum(wins, 9))).covariance(errors="sandwich")
     counted = fit(Comparisons.from_wins(np.minimum(wins, 9))).covariance(errors="sandwich")
     np.testing.assert_allclose(split, counted, rtol=1e-6, atol=1e-8 * np.abs(counted).max())
+
+
+@given(win_matrices())
+def test_a_covariance_is_a_number_exactly_where_a_contrast_is(wins):
+    """What the covariance says of a contrast is what `contrast` says of it, a refusal included."""
+    estimate = fit(Comparisons.from_wins(wins))
+    c, status = estimate.covariance(), estimate.identification.status
+    for i, j in itertools.combinations(range(ITEMS), 2):
+        combined = c[i, i] + c[j, j] - 2 * c[i, j]
+        assert np.isfinite(combined) == (status(i, j) == "identified")
+        if np.isfinite(combined):
+            assert combined == pytest.approx(estimate.contrast_variance(i, j), rel=1e-6)
 
 
 @given(win_matrices(connected=True), seeds)

@@ -8,14 +8,15 @@ from scipy import sparse
 
 from rmjax.comparisons import Comparisons
 from rmjax.errors import IdentifiabilityError, RMJaxError
-from rmjax.preferences import fit, newton
-from rmjax.preferences.newton import Gauge, minimise
+from rmjax.preferences import fit, linear, newton, pairwise
+from rmjax.preferences.linear import Gauge
+from rmjax.preferences.newton import minimise
 from rmjax.preferences.pairwise import PairTerms
 from rmjax.preferences.rows import Rows
 
 ITEMS = 5
 EPS = float(np.finfo(np.float64).eps)
-WAYS = {"full": newton.DENSE, "sparse": 0}
+WAYS = ("full", "sparse")
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -38,7 +39,7 @@ def test_the_hessian_is_the_sum_over_rows(way, link, position, seed):
         along[np.arange(1, len(along)), ITEMS + np.arange(len(terms.names))] = 1
         expected += along.T @ own @ along
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newton, "DENSE", WAYS[way])
+        patch.setattr(pairwise, "worth_dense", lambda *_: way == "full")
         _, _, hessian = terms.derivatives(x)
     assert isinstance(hessian, np.ndarray) == (way == "full")
     hessian = hessian if isinstance(hessian, np.ndarray) else hessian.toarray()
@@ -50,7 +51,7 @@ def test_the_hessian_is_the_sum_over_rows(way, link, position, seed):
 @given(seed=seeds)
 def test_steps_that_are_not_exact_end_where_expected_wins_equal_wins(way, seed):
     # More items than are factorised: steps are computed by conjugate gradients, coarsely at first.
-    rng, items = np.random.default_rng(seed), 2 * newton.FACTORISED
+    rng, items = np.random.default_rng(seed), 2 * linear.FACTORISED
     scores, ring = 2 * rng.normal(size=items), np.arange(items)
     first = np.concatenate([ring, rng.integers(0, items, 600)])
     second = np.concatenate([(ring + 1) % items, (first[items:] + rng.integers(1, items, 600)) % items])
@@ -60,7 +61,7 @@ def test_steps_that_are_not_exact_end_where_expected_wins_equal_wins(way, seed):
         np.where(won, first, second), np.where(won, second, first), prompt=np.zeros(items, np.int32)
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newton, "DENSE", WAYS[way])
+        patch.setattr(pairwise, "worth_dense", lambda *_: way == "full")
         estimate = fit(data)
     chance = 1 / (1 + np.exp(estimate.scores[second] - estimate.scores[first]))
     expected = np.bincount(first, chance, minlength=items) + np.bincount(second, 1 - chance, minlength=items)
@@ -90,7 +91,7 @@ def test_an_information_that_rounding_spoiled_is_refused_in_words():
 
 
 def test_many_columns_are_solved_by_one_factorisation_to_the_same_numbers():
-    rng, items = np.random.default_rng(0), 2 * newton._COLUMNS
+    rng, items = np.random.default_rng(0), 2 * linear._COLUMNS
     ring = np.arange(items)
     first = np.concatenate([ring, rng.integers(0, items, 600)])
     second = np.concatenate([(ring + 1) % items, (first[items:] + rng.integers(1, items, 600)) % items])
@@ -98,10 +99,10 @@ def test_many_columns_are_solved_by_one_factorisation_to_the_same_numbers():
     data = Comparisons.from_votes(first, second, *votes, prompt=np.zeros(items, np.int32))
     full = fit(data).covariance()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newton, "DENSE", 0)
+        patch.setattr(pairwise, "worth_dense", lambda *_: False)
         sparse = fit(data)
         one = sparse.covariance()
-        patch.setattr(newton, "_COLUMNS", items + 1)
+        patch.setattr(linear, "_COLUMNS", items + 1)
         by_columns = fit(data).covariance()
     for found in (one, by_columns):
         assert np.abs(found - full).max() <= 1e-9 * np.abs(full).max()
@@ -116,21 +117,52 @@ def test_steps_that_do_not_descend_are_halved(start):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_long_path_has_the_sums_of_its_log_odds(way):
-    """So long that conjugate gradients do not end in the steps that they are given: the dense way factorises then."""
-    rng, items = np.random.default_rng(0), 200
+    """So long that conjugate gradients do not end in the steps that they are given: it is factorised then."""
+    rng, items = np.random.default_rng(0), 2 * linear._TRIED
     path = np.arange(items - 1)
     won, lost = rng.integers(1, 9, (2, items - 1))
     data = Comparisons.from_votes(path, path + 1, won, lost, prompt=np.zeros(items, int))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(newton, "DENSE", WAYS[way])
+        patch.setattr(pairwise, "worth_dense", lambda *_: way == "full")
         estimate = fit(data)
-    # 199 logarithms add up, and each is as exact as the gradient at its own pair, which adds up along the path too.
+    # Logarithms add up, and each is as exact as the gradient at its own pair, which adds up along the path too.
     np.testing.assert_allclose(-np.diff(estimate.scores), np.log(won / lost), rtol=0, atol=1e-9)
 
 
-def test_conjugate_gradients_that_do_not_end_say_so():
-    """A skew matrix turns every step sideways."""
-    size = 2 * newton.FACTORISED
+@pytest.mark.parametrize(("items", "parts", "ridge"), [(20_000, 1, 0.0), (3_000, 5, 0.0), (3_000, 2, 0.1)])
+def test_paths_of_any_length_are_fitted(items, parts, ridge):
+    """Conjugate gradients need as many steps as a path is long, and stop short of its rounding: a factor does not."""
+    rng = np.random.default_rng(0)
+    path = np.delete(np.arange(items - 1), np.arange(1, parts) * (items // parts) - 1)
+    won, lost = rng.integers(1, 9, (2, len(path)))
+    data = Comparisons.from_votes(path, path + 1, won, lost, prompt=np.zeros(items, int))
+    estimate = fit(data, ridge=ridge)
+    assert estimate.gradient_norm <= 1e-9
+    if not ridge:
+        np.testing.assert_allclose(-np.diff(estimate.scores)[path], np.log(won / lost), rtol=0, atol=1e-9)
+        resistance = (1 / won + 1 / lost)[:100].sum()
+        assert estimate.contrast_variance(0, 100) == pytest.approx(resistance, rel=1e-9)
+
+
+def test_a_long_lattice_is_neither_a_path_nor_short(monkeypatch):
+    """A band of neighbours up to 4 apart: too full to be thin; a full factor takes over, or more steps do."""
+    monkeypatch.setattr(linear, "_TRIED", 5)
+    rng, items = np.random.default_rng(0), 400
+    first = np.concatenate([np.arange(items - k) for k in range(1, 5)])
+    second = np.concatenate([np.arange(k, items) for k in range(1, 5)])
+    data = Comparisons.from_votes(first, second, *rng.integers(1, 5, (2, len(first))), prompt=np.zeros(items, int))
+    full = fit(data)
+    monkeypatch.setattr(linear, "DENSE", 0)
+    stepped = fit(data)
+    for estimate in (full, stepped):
+        assert estimate.gradient_norm <= 1e-9
+    np.testing.assert_allclose(stepped.scores, full.scores, rtol=0, atol=1e-9)
+
+
+def test_conjugate_gradients_that_do_not_end_say_so(monkeypatch):
+    """A skew matrix turns every step sideways, and a full one would not fit."""
+    monkeypatch.setattr(linear, "DENSE", 0)
+    size = 2 * linear.FACTORISED
     skew = np.triu(np.random.default_rng(0).normal(size=(size, size)))
     hessian = sparse.csr_array(np.eye(size) + skew - skew.T)
     with pytest.raises(RMJaxError, match=r"did not converge .unknowns=128"), np.errstate(all="ignore"):
@@ -173,7 +205,7 @@ def test_parameters_are_refused_and_found_on_sparse_data_as_on_dense(monkeypatch
     data = Comparisons.from_votes(first, second, *votes[:2], prompt=[0] * ITEMS, ties=votes[2])
     star = Comparisons.from_votes([0] * 4, [1, 2, 3, 4], [2] * 4, [1] * 4, prompt=[0] * ITEMS, order=[1] * 4)
     dense = fit(data, link="davidson")
-    monkeypatch.setattr(newton, "DENSE", 0)
+    monkeypatch.setattr(pairwise, "worth_dense", lambda *_: False)
     sparse_fit = fit(data, link="davidson")
     np.testing.assert_allclose(sparse_fit.scores, dense.scores, rtol=0, atol=1e-10)
     assert sparse_fit.parameters["log_tie"] == pytest.approx(dense.parameters["log_tie"], abs=1e-10)

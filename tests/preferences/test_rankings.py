@@ -1,5 +1,6 @@
 """Laws of fits to rankings: two items are Bradley-Terry, choices are as expected, and published fits to the digits."""
 
+import dataclasses
 import itertools
 
 import jax
@@ -90,13 +91,51 @@ def test_what_all_were_ahead_of_says_nothing_of_those_ahead():
     assert ridged.scores.sum() == pytest.approx(0, abs=1e-12)
 
 
-def test_rankings_take_no_link_and_have_no_clusters():
+def test_rankings_take_no_link_and_no_clusters_that_nobody_gave():
     rankings = Rankings.from_lists([[0, 1], [1, 0]], [0, 0])
     for options in ({"link": "thurstone"}, {"position": True}, {"bias_reduction": True}):
         with pytest.raises(DataError):
             fit(rankings, **options)
-    with pytest.raises(DataError, match="rankings have no clusters"):
+    with pytest.raises(DataError, match="the data have no clusters"):
         fit(rankings).contrast(0, 1, errors="cluster")
+
+
+@given(rankings_drawn(), st.integers(0, 2**32 - 1))
+def test_orders_of_one_person_add_up_before_they_are_squared(rankings, seed):
+    """Each order its own cluster is the sandwich of single orders; k copies by one person have the error of one."""
+    single = dataclasses.replace(rankings, weight=None)
+    rows = len(single.items)
+    alone = dataclasses.replace(single, cluster=np.random.default_rng(seed).permutation(rows))
+    want = fit(single).covariance(errors="sandwich")
+    bound = {"rtol": 1e-6, "atol": 1e-8 * np.abs(want).max()}
+    np.testing.assert_allclose(fit(alone).covariance(errors="cluster"), want, **bound)
+    copied = Rankings(
+        *(np.repeat(x, 3, axis=0) for x in (single.items, single.mask)),
+        single.prompt,
+        np.repeat(single.stages, 3),
+        cluster=np.repeat(np.arange(rows), 3),
+    )
+    np.testing.assert_allclose(fit(copied).covariance(errors="cluster"), want, **bound)
+    weighted = dataclasses.replace(alone, weight=np.full(rows, 3.0, np.float32))
+    np.testing.assert_allclose(fit(weighted).covariance(errors="cluster"), want, **bound)
+    np.testing.assert_allclose(3 * fit(weighted).covariance(errors="sandwich"), want, **bound)
+    np.testing.assert_array_equal(np.unique(Comparisons.from_rankings(copied).cluster), np.arange(rows))
+
+
+@given(rankings_drawn(), st.integers(0, 2**32 - 1))
+def test_places_that_are_empty_may_stand_anywhere(rankings, seed):
+    """The same orders with holes: the same report and the same estimate."""
+    wide, rows = 2 * N, np.arange(len(rankings.items))[:, None]
+    rng = np.random.default_rng(seed)
+    place = np.sort(np.argsort(rng.random((len(rows), wide)), axis=1)[:, : rankings.items.shape[1]], axis=1)
+    items, mask = np.full((len(rows), wide), N - 1, np.int32), np.zeros((len(rows), wide), bool)
+    items[rows, place], mask[rows, place] = np.where(rankings.mask, rankings.items, N - 1), rankings.mask
+    # As many choices as before: up to the place of the last of them.
+    stages = np.take_along_axis(place, np.asarray(rankings.stages)[:, None] - 1, axis=1)[:, 0] + 1
+    holed = Rankings(items, mask, rankings.prompt, stages.astype(np.int32), rankings.weight)
+    plain, sparse = fit(rankings), fit(holed)
+    np.testing.assert_array_equal(sparse.identification.strong_components, plain.identification.strong_components)
+    np.testing.assert_allclose(sparse.scores, plain.scores, rtol=0, atol=1e-9)
 
 
 @given(st.integers(0, 2**32 - 1))
