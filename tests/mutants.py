@@ -387,9 +387,9 @@ def softplus(x: jax.Array) -> jax.Array:
     Fault(
         "clusters ignored",
         "preferences/influence.py",
-        "return sums @ total",
-        "return total",
-        "preferences/test_estimate.py",
+        "return sparse.csr_array((np.ones(len(member)), (member, np.arange(len(member)))), shape=shape) @ moved",
+        "return moved",
+        "preferences/test_estimate.py preferences/test_rankings.py",
     ),
     Fault(
         "last stage of an order dropped in a fit",
@@ -532,7 +532,6 @@ def plant(fault, tree):
         **os.environ,
         "PYTHONPATH": str(tree),
         "PYTHONDONTWRITEBYTECODE": "1",  # a file that changes twice in a second would be read from its old bytecode
-        "XLA_FLAGS": "--xla_backend_optimization_level=0",
         "RMJAX_PROFILE": "mutants",
     }
     command = [sys.executable, "-m", "pytest", "-x", "-q", *(f"tests/{test}" for test in fault.tests.split())]
