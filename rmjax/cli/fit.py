@@ -65,8 +65,9 @@ def run_fit(config: Annotated[FitConfig, tyro.conf.arg(name="")], *, json: bool 
     check_directory(config.output)
     if not 0 < config.level < 1:
         raise DataError("a level lies between 0 and 1", {"level": config.level}, "Give --level 0.95, say.")
-    size = Path(config.votes).stat().st_size if Path(config.votes).is_file() else 0
-    where.print(f"reading {size / 1e6:,.1f} MB: about 4 seconds for a million rows", highlight=False)
+    if Path(config.votes).is_file():  # what is no file is refused by the reader
+        size = Path(config.votes).stat().st_size
+        where.print(f"reading {size / 1e6:,.1f} MB: about 4 seconds for a million rows", highlight=False)
     with where.status("reading"):
         data = read_judgements(config.votes, columns=config.columns, on_bad_row=config.on_bad_row)
     reference = _reference(config.reference, data)
@@ -135,8 +136,8 @@ def _counts(data: Judgements) -> dict[str, float]:
 def _table(ranking: Ranking) -> Table:
     title = f"{ranking.unit} above {ranking.reference}"
     shown = Table(title=title, title_justify="left", title_style="bold")
-    several = any(ranking.prompts)
-    for heading in (*(["prompt"] if several else []), "item"):
+    several, apart = any(ranking.prompts), len(set(zip(ranking.prompts, ranking.sets))) > len(set(ranking.prompts))
+    for heading in (*(["prompt"] if several else []), *(["set"] if apart else []), "item"):
         shown.add_column(heading, overflow="fold")
     for heading in ("difference", f"{100 * ranking.level:g} % interval", "standard error"):
         shown.add_column(heading, justify="right")
@@ -145,6 +146,7 @@ def _table(ranking: Ranking) -> Table:
         finite, known = np.isfinite(value), np.isfinite(ranking.standard_error[i])
         shown.add_row(
             *([ranking.prompts[i]] if several else []),
+            *([str(ranking.sets[i])] if apart else []),
             name,
             f"{value:.3f}" if finite else "no finite number",
             f"{ranking.lower[i]:.3f} to {ranking.upper[i]:.3f}" if known else "",

@@ -131,7 +131,7 @@ class Fit:
         if reference is None:
             return self.scores.copy()
         reference, _ = self.identification.pair(reference, reference)
-        together = (self.solution.number >= 0) & (self._sets == self._sets[reference])
+        together = (self.solution.number >= 0) & (self.sets == self.sets[reference])
         return np.where(together, self.scores - self.scores[reference], np.nan)
 
     def relative_to(self, reference: int | None = None, *, errors: Errors = "model") -> tuple[np.ndarray, np.ndarray]:
@@ -187,7 +187,7 @@ class Fit:
         directions = np.eye(len(self.solution.optimum.x))[:, self.solution.number[fitted]]
         out = np.full((len(self.scores),) * 2, np.nan)
         if len(fitted):
-            known = (self._sets[fitted][:, None] == self._sets[fitted]) | (not self.solution.gauge.free)
+            known = (self.sets[fitted][:, None] == self.sets[fitted]) | (not self.solution.gauge.free)
             out[np.ix_(fitted, fitted)] = np.where(known, self._variance(directions, errors), np.nan)
         return out
 
@@ -219,8 +219,8 @@ class Fit:
         return self.solution.gauge.solver(self.solution.optimum.hessian)
 
     @property
-    def _sets(self) -> np.ndarray:
-        """The set in which an item has a finite value."""
+    def sets(self) -> np.ndarray:
+        """The set of every item, [N]: within one set differences are finite, and between sets none is given."""
         report = self.identification
         return report.components if self.penalised else report.strong_components
 

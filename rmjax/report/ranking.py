@@ -25,6 +25,7 @@ class Ranking:
 
     names: tuple[str, ...]
     prompts: tuple[str, ...]  # of every item; empty names where there is one prompt
+    sets: tuple[int, ...]  # of every item: within a set differences are finite, between sets nothing is known
     difference: np.ndarray  # [M] in the unit of the link, NaN where it is no finite number
     standard_error: np.ndarray  # [M]
     lower: np.ndarray
@@ -54,7 +55,8 @@ def rank(
         level: of the intervals.
 
     Returns:
-        The ranking, prompt by prompt; without intervals where there are more items than have them at once.
+        The ranking, prompt by prompt and set by set, the largest first; without intervals where there are more items
+        than have them at once.
 
     Raises:
         DataError: no such item, or no clusters.
@@ -71,13 +73,19 @@ def rank(
     except SampleSizeError:  # intervals of so many items would need a dense inverse
         difference = estimate.differences(reference)
         error = np.full(len(difference), np.nan)
-    prompt = estimate.identification.prompt
-    order = np.lexsort((np.where(np.isfinite(difference), -difference, np.inf), prompt))
+    prompt, label = estimate.identification.prompt, estimate.sets
+    finite = np.isfinite(difference)
+    smaller = -np.bincount(label[label >= 0], minlength=1)[label]
+    order = np.lexsort((np.where(finite, -difference, 0), label, smaller, ~finite, prompt))
     order = [int(i) for i in order if prompt[i] >= 0]
+    number: dict[int, int] = {}
+    for i in order:
+        number.setdefault(int(label[i]), len(number) + 1)
     reach = NormalDist().inv_cdf(0.5 + level / 2) * error
     return Ranking(
         names=tuple(names[i] for i in order),
         prompts=tuple(prompts[int(prompt[i])] for i in order),
+        sets=tuple(number[int(label[i])] for i in order),
         difference=difference[order],
         standard_error=error[order],
         lower=(difference - reach)[order],
@@ -123,6 +131,8 @@ def figure(ranking: Ranking) -> Figure:
     for line, i in enumerate(finite):
         y = top + step * line + 12
         name, value = ranking.names[i], difference[i]
+        if line and ranking.sets[i] != ranking.sets[finite[line - 1]]:
+            body.append(f'<line x1="18" y1="{y - 11}" x2="{svg.WIDTH}" y2="{y - 11}" class="mark"/>')
         known = np.isfinite(lower[i]) and np.isfinite(upper[i])
         interval = f"{lower[i]:.3f} to {upper[i]:.3f}" if known else "no interval"
         body.append(svg.text(frame.left - 8, y + 4, _short(name), "end", "entry"))
@@ -133,6 +143,8 @@ def figure(ranking: Ranking) -> Figure:
         rows.append((name, f"{value:.3f}", interval))
     left_out = len(ranking.names) - len(finite)
     caption = f"Dots are differences from {ranking.reference}, lines their {100 * ranking.level:g} % intervals."
+    if len({ranking.sets[i] for i in finite}) > 1:
+        caption += " A line parts sets, between which no difference is known."
     if left_out:
         caption += f" {left_out} more items are in the table, or have no finite difference."
     name = f"Items by their difference from {ranking.reference}"
@@ -166,8 +178,7 @@ def sentences(report: Identification, names: Sequence[str]) -> list[str]:
     if report.unique:
         told.append("All differences within a prompt are finite and identified.")
     elif report.num_components > prompts:
-        apart = report.num_components - prompts
-        told.append(f"{apart} more sets of items than prompts: between sets that were never compared nothing is known.")
+        told += _islands(report, names)
     else:
         told.append(f"{report.num_strong_components} sets of items, within which differences are finite.")
     cut = report.separating_cut
@@ -176,6 +187,24 @@ def sentences(report: Identification, names: Sequence[str]) -> list[str]:
         told.append("{} never lost to {}: what lies between is infinite, and no number is given for it.".format(*sides))
         told.append(f"To mend it, judge more pairs until one of {_several(cut.losers, names)} wins one of them.")
     return told
+
+
+def _islands(report: Identification, names: Sequence[str]) -> list[str]:
+    """How many sets of one prompt were never compared, which are the largest, and what would join them."""
+    _, member = np.unique(report.components, return_inverse=True)
+    size, prompt = np.bincount(member), np.zeros(int(member.max()) + 1, int)
+    prompt[member] = report.prompt
+    size[prompt < 0] = 0  # of padding
+    of_prompt = np.bincount(prompt[size > 0])
+    split = int(np.argmax(of_prompt))
+    here = np.flatnonzero((prompt == split) & (size > 0))
+    one, two = (_several(np.flatnonzero(member == k), names) for k in here[np.argsort(-size[here], kind="stable")[:2]])
+    prompts = int((of_prompt > 1).sum())
+    several = f"In {prompts:,} prompts items" if prompts > 1 else f"{of_prompt[split]:,} sets of items"
+    return [
+        f"{several} were never compared with each other, such as {one} and {two}: between them nothing is known.",
+        f"To mend it, compare one of {one} with one of {two} until both have won.",
+    ]
 
 
 def as_json(
@@ -201,9 +230,10 @@ def as_json(
     items = zip(
         ranking.names,
         ranking.prompts,
+        ranking.sets,
         *(numbers(x) for x in (ranking.difference, ranking.standard_error, ranking.lower, ranking.upper)),
     )
-    keys = ("item", "prompt", "difference", "standard_error", "lower", "upper")
+    keys = ("item", "prompt", "set", "difference", "standard_error", "lower", "upper")
     return {
         "counts": counts,
         "reference": ranking.reference,

@@ -69,13 +69,33 @@ def test_prompts_stay_apart():
 
 def test_sentences_name_the_sets_and_the_cut():
     names = list("ABCD")
-    assert sentences(identify(ISLANDS), names)[0].startswith("1 more sets of items than prompts")
+    assert sentences(identify(ISLANDS), names) == [
+        "2 sets of items were never compared with each other, such as A, B and C, D: between them nothing is known.",
+        "To mend it, compare one of A, B with one of C, D until both have won.",
+    ]
+    twice = Comparisons.from_pairs([0, 2, 4, 6], [1, 3, 5, 7], prompt=[0, 0, 0, 0, 1, 1, 1, 1])
+    assert sentences(identify(twice), list("ABCDEFGH"))[0].startswith("In 2 prompts items were never compared")
     told = sentences(identify(WEAK_BRIDGE), names)
     assert told[0] == "2 sets of items, within which differences are finite."
     assert told[1].startswith("A, B never lost to C, D")
     assert told[2].startswith("To mend it, judge more pairs until one of C, D wins")
     long = identify(Comparisons.from_pairs([0] * 6, range(1, 7), [0] * 7))
     assert "and 2 more" in " ".join(sentences(long, list("ABCDEFG")))
+
+
+def test_sets_stay_apart_in_table_figure_and_json():
+    """Three items that met, and two that met each other, by the size of the set and not by the sign of a difference."""
+    wins = np.zeros((5, 5), int)
+    wins[:2, :2], wins[2:, 2:] = [[0, 9], [1, 0]], [[0, 2, 1], [1, 0, 2], [2, 1, 0]]
+    estimate = fit(Comparisons.from_wins(wins))
+    ranking = rank(estimate, list("ABCDE"), [""])
+    assert set(ranking.names[:3]) == set("CDE")
+    assert ranking.names[3:] == ("A", "B")
+    assert ranking.sets == (1, 1, 1, 2, 2)
+    shown = figure(ranking)
+    assert shown.svg.count('x1="18"') == 1
+    assert "no difference is known" in shown.caption
+    assert [item["set"] for item in as_json(ranking, estimate, None, [], {})["items"]] == [1, 1, 1, 2, 2]
 
 
 def test_json_holds_the_parameters_and_the_verdict():
