@@ -456,8 +456,8 @@ def check_ties(comparisons: Comparisons, ties: Ties | None, *, rows: ArrayLike |
             "the votes contain ties, and Bradley-Terry has no probability for a tie",
             {"ties": float(tied.sum(dtype=np.float64))}
             | ({"first_comparison": first} if rows is None else {"row": int(np.asarray(rows)[first])}),
-            'Choose ties="drop" to leave them out or ties="half" to count each as half a vote for either side; the links '
-            "davidson and rao_kupper have a probability for ties.",
+            'Choose ties="drop" to leave them out or ties="half" to count each as half a vote for either side; the '
+            "links davidson and rao_kupper have a probability for ties.",
         )
 
 

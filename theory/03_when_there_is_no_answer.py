@@ -246,8 +246,8 @@ for row, (name, answer) in enumerate(answers.items()):
 peers.set(yticks=-np.arange(len(answers)), yticklabels=answers, xlim=(-1, 30), ylim=(-6.6, 0.6))
 peers.set(xlabel="margin of 57 over 83, logits")
 peers.set_title("Seven answers to no question")
-assert crossing == [(0, component) for component in range(1, 5)]
 style.save(figure, "03")
+assert crossing == [(0, component) for component in range(1, 5)]
 
 # %% [markdown]
 # ## If a number must be had

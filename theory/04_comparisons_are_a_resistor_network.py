@@ -178,6 +178,9 @@ print(f"next: {published.TEAMS[bought.first]} against {published.TEAMS[bought.se
 assert bridge[across].min() > np.median(bridge[~across])
 assert league[bought.first] != league[bought.second]
 
+# %% [markdown]
+# ## In one picture
+
 # %%
 SHORT = ["Bal", "Bos", "Cle", "Det", "Mil", "NY", "Tor"]
 angle = np.pi / 2 - 2 * np.pi * np.arange(teams) / teams
@@ -226,3 +229,4 @@ bars.legend(loc="upper right")
 bars.set_title("Margins ± 1.96 √resistance")
 figure.text(0.01, 0.02, "wider: more conductance n p(1−p); dashed: the game to buy next", fontsize=8.5)
 style.save(figure, "04")
+assert (reach > 1.96 * np.sqrt(effective_resistance(season.scores, games, np.full(6, MILWAUKEE), rival))).all()

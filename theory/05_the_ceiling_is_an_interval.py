@@ -145,5 +145,5 @@ for row, (low, high) in enumerate((two, (five.lower, five.upper))):
     right.annotate(f"{low:.3f} to {high:.3f}", ((low + high) / 2, row), (0, 8), textcoords="offset points", ha="center")
 right.set(yticks=[0, 1], yticklabels=["two votes", "five votes"], ylim=(1.6, -0.6), xlim=(0.74, 0.88))
 right.set(xlabel="best accuracy", title="130 items")
-assert five.upper - five.lower < 0.4 * (two[1] - two[0])
 style.save(figure, "05")
+assert five.upper - five.lower < 0.4 * (two[1] - two[0])

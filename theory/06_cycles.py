@@ -196,6 +196,6 @@ right.plot(scalar, at, "D", color=style.RED, markersize=5, label="best scores")
 right.set(xlim=(0.5, 0.85), ylim=(-0.5, 3.5), yticks=at, yticklabels=[], xlabel="share of votes", title="The accuracy")
 right.invert_yaxis()
 right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2))
+style.save(figure, "06")
 assert observed[0] > 10 * chance[0]
 assert observed[1] < 2 * chance[1]
-style.save(figure, "06")

@@ -1,7 +1,7 @@
 """Every notebook runs from top to bottom: its assertions hold, and its figure is drawn."""
 
+import ast
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,9 +25,14 @@ def test_a_notebook_holds_what_it_asserts_and_draws_its_figure(notebook, tmp_pat
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_every_section_of_a_notebook_asserts_what_it_says(notebook):
+def test_every_section_of_a_notebook_ends_in_an_assertion(notebook):
     """A section is what stands below a heading; the first only says what follows."""
-    _, *sections = notebook.read_text().split("\n# ## ")
-    assert sections
-    without = [text.splitlines()[0] for text in sections if not re.search(r"^ *assert ", text, re.MULTILINE)]
-    assert without == []
+    text = notebook.read_text()
+    headings = [number for number, line in enumerate(text.splitlines(), 1) if line.startswith("# ## ")]
+    statements = ast.parse(text).body
+    assert headings
+    for begin, end in zip(headings, [*headings[1:], len(text)]):
+        last = [statement for statement in statements if begin < statement.lineno < end][-1]
+        while isinstance(last, ast.For):
+            last = last.body[-1]
+        assert isinstance(last, ast.Assert), text.splitlines()[begin - 1]
