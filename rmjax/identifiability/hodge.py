@@ -95,7 +95,7 @@ def hodge(
         Jiang, Lim, Yao and Ye, Statistical ranking and combinatorial Hodge theory, Mathematical Programming 2011.
     """
     one_of("flow", flow, get_args(Flow))
-    if not isinstance(smoothing, int | float) or not 0 <= smoothing < np.inf:
+    if not isinstance(smoothing, int | float | np.number) or not 0 <= smoothing < np.inf:
         raise DataError(
             "the smoothing is a number of votes, finite and not negative",
             {"smoothing": smoothing},

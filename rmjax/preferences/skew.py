@@ -151,7 +151,7 @@ def fit_skew(
         Zhang et al., arXiv 2410.02197, 2024; Balduzzi, Tuyls, Perolat and Graepel, Re-evaluating evaluation, 2018.
     """
     for name, value in (("rank", rank), ("starts", starts), ("max_iterations", max_iterations)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
             raise DataError(f"{name} is a positive whole number", {name: value}, "Choose 1 or more.")
     if not 0 < tolerance < np.inf:
         raise DataError("a tolerance is positive", {"tolerance": tolerance}, "Choose one, such as 1e-7.")

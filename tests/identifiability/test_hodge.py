@@ -222,7 +222,7 @@ def test_infinite_log_odds_are_refused_with_the_pair_and_a_remedy():
         hodge(c)
     assert caught.value.numbers["such_pairs"] == 2
     assert "smoothing" in caught.value.remedy
-    for remedy in ({"smoothing": 0.5}, {"flow": "share"}, {"flow": "sign"}):
+    for remedy in ({"smoothing": np.float32(0.5)}, {"flow": "share"}, {"flow": "sign"}):
         assert np.isfinite(hodge(c, **remedy).energy)
 
 

@@ -255,7 +255,7 @@ def test_votes_all_for_one_side_run_away_and_are_named():
 
 
 def test_a_descent_that_was_cut_short_is_not_converged():
-    assert not fit_skew(Comparisons.from_wins(BASEBALL), max_iterations=2, starts=1).converged
+    assert not fit_skew(Comparisons.from_wins(BASEBALL), max_iterations=2, starts=np.int64(1)).converged
 
 
 def test_one_seed_gives_one_fit():
