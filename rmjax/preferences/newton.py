@@ -67,7 +67,7 @@ def minimise(objective: Objective, start: np.ndarray, gauge: Gauge, positive: in
     else:
         iteration = _STEPS
     scale = _ROUNDING * float(np.abs(hessian.diagonal()).max(initial=0)) * (1 + float(np.abs(x).max(initial=0)))
-    if np.abs(gradient).max(initial=0) > 1e3 * scale:
+    if not np.abs(gradient).max(initial=0) <= 1e3 * scale:
         raise RMJaxError(
             "the maximum of the likelihood was not reached",
             {"steps": iteration, "gradient": float(np.abs(gradient).max())},

@@ -122,6 +122,12 @@ def test_votes_are_counts(bad):
         ceiling_from_votes(bad)
 
 
+@given(st.floats(0, 1))
+def test_moments_of_items_that_are_equally_noisy_have_one_accuracy(second):
+    low, high = ceiling_from_moments(second, second**2)
+    assert low == high == (1 + second**0.5) / 2
+
+
 def test_moments_parameters_and_targets_that_are_none_are_refused():
     for call in (
         lambda: ceiling_from_moments(0.5, 0.6),

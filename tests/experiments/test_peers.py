@@ -6,14 +6,12 @@ import sys
 import numpy as np
 import pytest
 
-from experiments import races
 from experiments.benchmarks import fit_vs_peers, peers_refusals
 from experiments.benchmarks.peers import NOT_ASKED, Peers
 from experiments.benchmarks.peers_side import count
 from experiments.benchmarks.rows import missed
-from rmjax.comparisons import Comparisons, Rankings
+from rmjax.comparisons import Comparisons
 from rmjax.identifiability import identify
-from rmjax.preferences import fit
 
 
 def test_the_small_run_meets_its_targets_and_lists_who_is_absent(tmp_path):
@@ -71,23 +69,3 @@ def test_both_forms_of_the_input_are_fitted_alike():
     problem = fit_vs_peers.draw(2_000, 20)
     arrays, counts = fit_vs_peers.from_arrays(problem)[0], fit_vs_peers.from_counts(problem)[0]
     np.testing.assert_allclose(arrays.scores, counts.scores, atol=1e-12)
-
-
-def test_the_races_are_those_of_the_publication():
-    # Hunter, Annals of Statistics 2004, table 2; the log-likelihood was computed from the same orders.
-    orders = races.orders()
-    assert [len(orders), sum(map(len, orders))] == [36, 36 * 43 - 5]
-    estimate = fit(Rankings.from_lists(orders, prompt=np.zeros(races.DRIVERS, np.int32)))
-    assert f"{estimate.log_likelihood:.9f}" == "-4191.097284597"
-    strengths = np.exp(estimate.scores) / np.exp(estimate.scores).sum()
-    assert [f"{x:.4f}" for x in np.sort(strengths)[::-1][:2]] == ["0.1864", "0.1096"]
-
-
-def test_four_of_all_drivers_never_beat_any_of_the_others():
-    orders = races.orders_of_all()
-    assert {len(order) for order in orders} == {races.STARTERS}
-    assert {item for order in orders for item in order} == set(range(races.DRIVERS + 4))
-    for order in orders:
-        assert all(item < races.DRIVERS for item in order[:-1])
-    assert [order[:-1] if order[-1] >= races.DRIVERS else order for order in orders] == races.orders()
-    assert not identify(Rankings.from_lists(orders, prompt=np.zeros(races.DRIVERS + 4, np.int32))).exists

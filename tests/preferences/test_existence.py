@@ -152,3 +152,10 @@ def test_where_no_contrast_is_finite_no_parameter_is_asked_for(link):
         with pytest.raises(DataError, match="name"):
             estimate.parameter_error("log_tie")
     assert np.isfinite(fit(CIRCLE, link="thurstone").scores).all()
+
+
+def test_what_no_vote_counts_for_has_no_position():
+    """The one comparison has weight 0: a ridge holds the scores, and nothing holds the effect of the order."""
+    none = Comparisons.from_votes([0], [1], [1], [1], [0, 0], order=[1], weight=[0.0])
+    with pytest.raises(IdentifiabilityError, match="say nothing of position"):
+        fit(none, position=True, ridge=1.0)

@@ -144,6 +144,18 @@ def test_paths_of_any_length_are_fitted(items, parts, ridge):
         assert estimate.contrast_variance(0, 100) == pytest.approx(resistance, rel=1e-9)
 
 
+def test_under_a_ridge_a_path_has_no_constant_that_is_free(monkeypatch):
+    monkeypatch.setattr(linear, "_TRIED", 1)
+    rng, items = np.random.default_rng(0), 300
+    path = np.arange(items - 1)
+    data = Comparisons.from_votes(path, path + 1, *rng.integers(1, 9, (2, items - 1)), prompt=np.zeros(items, int))
+    thin = fit(data, ridge=0.1)
+    bend = thin.solution.optimum.hessian.toarray()
+    want = np.linalg.inv(bend)
+    for i, j in ((0, 1), (0, 299), (120, 180)):
+        assert thin.contrast_variance(i, j) == pytest.approx(want[i, i] + want[j, j] - 2 * want[i, j], rel=1e-9)
+
+
 def test_a_long_lattice_is_neither_a_path_nor_short(monkeypatch):
     """A band of neighbours up to 4 apart: too full to be thin; a full factor takes over, or more steps do."""
     monkeypatch.setattr(linear, "_TRIED", 5)
@@ -180,6 +192,36 @@ class Ascending(Hyperbola):
 def test_where_no_step_descends_the_slope_is_not_called_a_maximum():
     with pytest.raises(RMJaxError, match="the maximum of the likelihood was not reached"):
         minimise(Ascending(), np.array([0.5]), Gauge(np.array([0]), free=False))
+
+
+class Nowhere:
+    """A slope, and no value anywhere."""
+
+    def value(self, x):
+        return np.nan
+
+    def derivatives(self, x):
+        return np.nan, np.ones(1), np.eye(1)
+
+
+def test_what_is_no_number_is_not_called_a_maximum():
+    with pytest.raises(RMJaxError, match=r"not reached .steps=1"):
+        minimise(Nowhere(), np.array([0.5]), Gauge(np.array([0]), free=False))
+
+
+class Bowl:
+    """A square: one step reaches its minimum, and only a second one would say so."""
+
+    def value(self, x):
+        return float(x @ x) / 2
+
+    def derivatives(self, x):
+        return self.value(x), x, np.eye(len(x))
+
+
+def test_a_gradient_that_is_rounding_is_a_minimum_however_many_steps_there_were(monkeypatch):
+    monkeypatch.setattr(newton, "_STEPS", 1)
+    assert minimise(Bowl(), np.array([3.0]), Gauge(np.array([0]), free=False)).x == 0
 
 
 def test_so_many_steps_and_no_more(monkeypatch):

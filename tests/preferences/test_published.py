@@ -44,6 +44,7 @@ def test_a_race_has_43_starters_each_of_them_once():
     assert everybody.mask.all()
     assert all(len(set(race)) == 43 for race in everybody.items.tolist())
     assert set(everybody.items.ravel().tolist()) == set(range(87))
+    assert (everybody.items[:, :-1] < published.DRIVERS).all()  # the four are last
     without = published.nascar()
     assert set(without.items[without.mask].tolist()) == set(range(published.DRIVERS))
     np.testing.assert_array_equal((~without.mask).sum(axis=1).nonzero()[0], [4, 7, 10, 14, 30])
