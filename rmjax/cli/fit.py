@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import numpy as np
 import tyro
 from rich.table import Table
+from rich.text import Text
 
 from rmjax.cli import show
 from rmjax.cli.outputs import check_directory
@@ -97,7 +98,7 @@ def run_fit(config: Annotated[FitConfig, tyro.conf.arg(name="")], *, json: bool 
     for sentence in (*told, *([verdict.sentence] if verdict else [])):
         where.print(f"• {sentence}", highlight=False, markup=False)
     show.notes([("row left out", reason) for reason in data.dropped[:10]], where)
-    where.print(f"figure and JSON: {directory / 'fit.svg'}, {directory / 'fit.json'}")
+    where.print(f"figure and JSON: {directory / 'fit.svg'}, {directory / 'fit.json'}", markup=False)
 
 
 def _reference(name: str, data: Judgements) -> int | None:
@@ -134,7 +135,8 @@ def _counts(data: Judgements) -> dict[str, float]:
 
 
 def _table(ranking: Ranking) -> Table:
-    title = f"{ranking.unit} above {ranking.reference}"
+    # Names are text as it stands, and no markup: "[/b]" is a name like any other.
+    title = Text(f"{ranking.unit} above {ranking.reference}")
     shown = Table(title=title, title_justify="left", title_style="bold")
     several, apart = any(ranking.prompts), len(set(zip(ranking.prompts, ranking.sets))) > len(set(ranking.prompts))
     for heading in (*(["prompt"] if several else []), *(["set"] if apart else []), "item"):
@@ -145,9 +147,9 @@ def _table(ranking: Ranking) -> Table:
         value = ranking.difference[i]
         finite, known = np.isfinite(value), np.isfinite(ranking.standard_error[i])
         shown.add_row(
-            *([ranking.prompts[i]] if several else []),
+            *([Text(ranking.prompts[i])] if several else []),
             *([str(ranking.sets[i])] if apart else []),
-            name,
+            Text(name),
             f"{value:.3f}" if finite else "no finite number",
             f"{ranking.lower[i]:.3f} to {ranking.upper[i]:.3f}" if known else "",
             f"{ranking.standard_error[i]:.3f}" if known else "",

@@ -6,6 +6,8 @@ import re
 from html import escape, unescape
 from importlib import resources
 
+# What no XML document may hold, not even escaped; a name in it would make the file one that nothing opens.
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CHART = re.compile(r'<svg viewBox="(?P<box>[^"]*)" role="img" aria-label="(?P<name>[^"]*)">(?P<body>.*)</svg>', re.S)
 
 
@@ -17,7 +19,7 @@ def standalone(chart: str, style: str | None = None) -> str:
         style: CSS; that of the report's page, if unset.
 
     Returns:
-        The document.
+        The document, with U+FFFD for each character that XML has no place for.
 
     Raises:
         ValueError: the element is no chart.
@@ -32,13 +34,14 @@ def standalone(chart: str, style: str | None = None) -> str:
         raise ValueError(f"no chart of rmjax.report.svg: {chart[:80]!r}")
     _, _, width, height = found["box"].split()
     css = _page_style() if style is None else style
-    return (
+    document = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{found["box"]}" width="{2 * float(width):g}" '
         f'height="{2 * float(height):g}" role="img">\n'
         f"<title>{escape(unescape(found['name']), quote=False)}</title>\n"
         f"<style>{css}</style>\n"
         f'<rect width="100%" height="100%" fill="var(--paper)"/>\n{found["body"]}\n</svg>\n'
     )
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", document)
 
 
 def _page_style() -> str:

@@ -94,3 +94,18 @@ def test_so_many_items_that_intervals_are_left_out(tmp_path, capsys):
     assert len(found["items"]) == n
     assert found["items"][0]["standard_error"] is None
     assert found["gradient_norm"] < 1e-6
+
+
+@pytest.mark.parametrize("name", ["[/b]", "[bold]", "[red]x[/red]", "a\x00b", "\x1b[31m", "<&>\"'"])
+def test_a_name_is_text_whatever_it_holds(tmp_path, capsys, name):
+    """Neither the markup of the terminal nor that of the figure reads it."""
+    file, output = tmp_path / "names.jsonl", tmp_path / "[out]"
+    rows = [{"first": name, "second": "B", "winner": side, "prompt": name} for side in ("first", "second")]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    main(["fit", str(file), "--output", str(output), "--no-verdict", "--reference", name])
+    shown = capsys.readouterr().out
+    if name.isprintable():
+        assert shown.count(name) >= 3  # title, prompt, item
+    assert json.loads((output / "fit.json").read_text())["reference"] == name
+    seen = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
+    assert seen in [text.text for text in ET.parse(output / "fit.svg").iter("{http://www.w3.org/2000/svg}text")]
