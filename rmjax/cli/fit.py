@@ -97,7 +97,7 @@ def run_fit(config: Annotated[FitConfig, tyro.conf.arg(name="")], *, json: bool 
         where.print(f"{name}: {value:.4f} (standard error {estimate.parameter_error(name):.4f})", highlight=False)
     for sentence in (*told, *([verdict.sentence] if verdict else [])):
         where.print(f"• {sentence}", highlight=False, markup=False)
-    show.notes([("row left out", reason) for reason in data.dropped[:10]], where)
+    show.notes(_notes(data), where)
     where.print(f"figure and JSON: {directory / 'fit.svg'}, {directory / 'fit.json'}", markup=False)
 
 
@@ -121,12 +121,23 @@ def _verdict(config: FitConfig, data: Judgements, where) -> Verdict | None:
         return scalar_verdict(data.comparisons, ties=ties, level=config.level)
 
 
+def _notes(data: Judgements) -> list[tuple[str, str]]:
+    """What of the file is not in the numbers."""
+    told = [("columns that play no part", ", ".join(data.unused))] if data.unused else []
+    if data.without:
+        told.append(("rows without a judgement", f"{data.without:,} of {data.rows:,}"))
+    told += [("row left out", reason) for reason in data.dropped[:10]]
+    if data.num_dropped > 10:
+        told.append(("rows left out", f"{data.num_dropped:,} of {data.rows:,}; these were the first"))
+    return told
+
+
 def _counts(data: Judgements) -> dict[str, float]:
     c = data.comparisons
     return {
         "rows": data.rows,
         "without_judgement": data.without,
-        "dropped": len(data.dropped),
+        "dropped": data.num_dropped,
         "items": len(data.names),
         "prompts": len(data.prompts),
         "wins": float(np.sum(c.wins_first, dtype=np.float64) + np.sum(c.wins_second, dtype=np.float64)),

@@ -109,3 +109,16 @@ def test_a_name_is_text_whatever_it_holds(tmp_path, capsys, name):
     assert json.loads((output / "fit.json").read_text())["reference"] == name
     seen = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
     assert seen in [text.text for text in ET.parse(output / "fit.svg").iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_what_of_the_file_is_not_in_the_numbers_is_said(tmp_path, capsys):
+    file = tmp_path / "games.csv"
+    rows = ["A,B,A,5", "A,B,B,1", "A,B,,1", *["A,A,A,1"] * 120]
+    file.write_text("first,second,winner,weight\n" + "\n".join(rows) + "\n")
+    main(["fit", str(file), "--output", str(tmp_path / "out"), "--no-verdict", "--on-bad-row", "drop"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "columns that play no part: weight" in shown
+    assert "rows without a judgement: 1 of 123" in shown
+    assert "rows left out: 120 of 123" in shown
+    counts = json.loads((tmp_path / "out" / "fit.json").read_text())["counts"]
+    assert (counts["rows"], counts["without_judgement"], counts["dropped"]) == (123, 1, 120)

@@ -14,7 +14,7 @@ from typing import IO, Literal
 
 import numpy as np
 
-from rmjax.checks import one_of
+from rmjax.checks import one_of, whole_characters
 from rmjax.comparisons import Comparisons
 from rmjax.data.formats.fields import BadRow, shown
 from rmjax.errors import DataError
@@ -24,6 +24,7 @@ _ALIASES = {"first": ("first", "model_a", "a"), "second": ("second", "model_b", 
 _TIES = ("tie", "ties", "draw", "equal", "both", "tie (bothbad)", "bothbad")
 _NONE = ("", "none", "cannot judge", "skip")
 _WORDS = {"first": FIRST, "second": SECOND, **dict.fromkeys(_TIES, TIE), **dict.fromkeys(_NONE, CANNOT_JUDGE)}
+_LARGEST = float(np.finfo(np.float32).max)
 _VOTES = {FIRST: (1.0, 0.0, 0.0), SECOND: (0.0, 1.0, 0.0), TIE: (0.0, 0.0, 1.0), CANNOT_JUDGE: (0.0, 0.0, 0.0)}
 
 
@@ -60,7 +61,9 @@ class Judgements:
     prompts: tuple[str, ...]  # by number of the prompt; one empty name where there is no such column
     rows: int  # that were read
     without: int  # that hold no judgement
+    num_dropped: int  # rows that were bad, where they may be
     dropped: tuple[str, ...]  # why rows were dropped, the first few
+    unused: tuple[str, ...]  # columns that play no part
 
 
 def read_judgements(
@@ -96,6 +99,7 @@ def read_judgements(
     one_of("on_bad_row", on_bad_row, ("error", "drop"))
     rows = _Rows()
     dropped: list[str] = []
+    num_dropped = 0
     reader = _Reader(columns)
     for number, record in _records(Path(path)):
         try:
@@ -104,15 +108,18 @@ def read_judgements(
             if on_bad_row == "error":
                 remedy = f'{bad.remedy} Or leave bad rows out, counted, with on_bad_row="drop".'
                 raise DataError(bad.reason, {"file": path, "row": number} | bad.numbers, remedy) from bad
+            num_dropped += 1
             if len(dropped) < 100:
                 dropped.append(f"row {number}: {bad.reason}")
         if progress is not None and number % 65_536 == 0:
             progress(65_536)
     if not len(rows.first):
         raise DataError(
-            "the file holds no judgements", {"file": path, "rows": reader.seen, "dropped": len(dropped)}, "Check it."
+            "the file holds no judgements",
+            {"file": path, "rows": reader.seen, "without a judgement": reader.without, "dropped": num_dropped},
+            "Give rows of two items and a winner, or of counts above 0.",
         )
-    return _build(rows, reader, tuple(dropped))
+    return _build(rows, reader, num_dropped, tuple(dropped))
 
 
 @dataclasses.dataclass
@@ -138,6 +145,7 @@ class _Reader:
         self.prompts: dict[str, int] = {}
         self.clusters: dict[str, int] = {}
         self.words: dict[str, int] = {}
+        self.unused: tuple[str, ...] = ()
         self.seen = self.without = 0
 
     def read(self, record: Mapping[str, object] | BadRow, rows: _Rows) -> None:
@@ -147,6 +155,7 @@ class _Reader:
             raise record
         if not self.names:
             self.names = self._understand(record)
+            self.unused = tuple(name for name in record if name not in self._used())
             self.words = _WORDS | {self.names["first"]: FIRST, self.names["second"]: SECOND}
         first, second = self._name(record, "first"), self._name(record, "second")
         if first == second:
@@ -170,6 +179,11 @@ class _Reader:
         rows.order.append(order)
         if "cluster" in self.names:
             rows.cluster.append(self.clusters.setdefault(self._text(record, "cluster"), len(self.clusters)))
+
+    def _used(self) -> set[str]:
+        """Columns that are read: counts are not where a column names winners."""
+        counts = {"wins_first", "wins_second", "ties"} if "winner" in self.names else set()
+        return {column for role, column in self.names.items() if role not in counts}
 
     def _number(self, item: tuple[str, str]) -> int:
         number = self.items.get(item)
@@ -242,9 +256,9 @@ class _Reader:
             number = float(value) if value not in ("", None) and not isinstance(value, bool) else np.nan  # type: ignore[arg-type]
         except (TypeError, ValueError):
             number = np.nan
-        if not 0 <= number < np.inf:
+        if not 0 <= number <= _LARGEST:  # larger ones would be infinite where they are kept
             raise BadRow(
-                "a count is a number, finite and not negative", {role: shown(value)}, "Mend it or drop the row."
+                f"a count is a number from 0 to {_LARGEST:.3g}", {role: shown(value)}, "Mend it or drop the row."
             )
         return number
 
@@ -264,7 +278,7 @@ class _Reader:
         return str(value)
 
 
-def _build(rows: _Rows, reader: _Reader, dropped: tuple[str, ...]) -> Judgements:
+def _build(rows: _Rows, reader: _Reader, num_dropped: int, dropped: tuple[str, ...]) -> Judgements:
     keys = list(reader.items)
     prompt = np.fromiter((reader.prompts[p] for p, _ in keys), np.int32, len(keys))
     built = Comparisons.from_votes(
@@ -278,7 +292,8 @@ def _build(rows: _Rows, reader: _Reader, dropped: tuple[str, ...]) -> Judgements
         cluster=np.asarray(rows.cluster) if "cluster" in reader.names else None,
     )
     names = tuple(name for _, name in keys)
-    return Judgements(built, names, tuple(reader.prompts), reader.seen, reader.without, dropped)
+    prompts = tuple(reader.prompts)
+    return Judgements(built, names, prompts, reader.seen, reader.without, num_dropped, dropped, reader.unused)
 
 
 def _records(path: Path) -> Iterator[tuple[int, Mapping[str, object] | BadRow]]:
@@ -297,6 +312,8 @@ def _records(path: Path) -> Iterator[tuple[int, Mapping[str, object] | BadRow]]:
                     if line.strip():
                         yield number, _parse(line)
                 return
+            if start == "[" and path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
+                raise DataError("a JSON array is not read", {"file": path}, "Write one JSON object a line.")
             for number, record in _table(stream, path):
                 yield number, record
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -307,16 +324,32 @@ def _records(path: Path) -> Iterator[tuple[int, Mapping[str, object] | BadRow]]:
         ) from error
     except UnicodeDecodeError as error:
         raise DataError(
-            "the file is not UTF-8", {"file": path, "row": number + 1, "problem": error.reason}, "Convert it to UTF-8."
+            "the file is not UTF-8",
+            {"file": path, "row": _first_unreadable(path), "problem": error.reason},
+            "Convert it to UTF-8.",
         ) from error
 
 
-def _open(path: Path) -> IO[str]:
+def _packed(path: Path) -> bool:
     with open(path, "rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-    if packed:
+        return stream.read(2) == b"\x1f\x8b"
+
+
+def _open(path: Path) -> IO[str]:
+    if _packed(path):
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return open(path, encoding="utf-8-sig", newline="")
+
+
+def _first_unreadable(path: Path) -> int:
+    """The line that is not UTF-8: text is decoded in blocks, ahead of the rows."""
+    with gzip.open(path, "rb") if _packed(path) else open(path, "rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    raise AssertionError("every line is UTF-8")  # pragma: no cover
 
 
 def _parse(line: str) -> Mapping[str, object] | BadRow:
@@ -328,6 +361,8 @@ def _parse(line: str) -> Mapping[str, object] | BadRow:
         return BadRow("the line is nested too deeply", {}, "Write one flat JSON object a line.")
     if not isinstance(record, dict):
         return BadRow("the line is no object", {"line": shown(record)}, "Write one JSON object a line.")
+    if "\\u" in line and not whole_characters(json.dumps(record, ensure_ascii=False)):  # only an escape can hold one
+        return BadRow("the line holds half a surrogate pair", {}, "The text was cut in UTF-16: mend it.")
     return record
 
 

@@ -168,3 +168,64 @@ def test_progress_is_told_now_and_then(tmp_path):
     file.write_text("first,second,winner\n" + "A,B,first\n" * 140_000)
     assert read_judgements(file, progress=told.append).rows == 140_000
     assert told == [65_536, 65_536]
+
+
+def test_all_rows_that_are_left_out_are_counted_and_some_are_told(tmp_path):
+    file = tmp_path / "games.csv"
+    file.write_text("first,second,winner\nA,B,first\n" + "A,B,C\n" * 250)
+    data = read_judgements(file, on_bad_row="drop")
+    assert (data.rows, data.num_dropped, len(data.dropped)) == (251, 250, 100)
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "unused"),
+    [
+        ("first,second,winner,weight,count", "A,B,A,2,3", ("weight", "count")),
+        ("first,second,wins_first,wins_second", "A,B,2,3", ()),
+        ("first,second,winner,wins_first,wins_second", "A,B,A,2,3", ("wins_first", "wins_second")),
+        ("first,second,winner,order,cluster,prompt", "A,B,A,first,c,p", ()),
+    ],
+)
+def test_columns_that_play_no_part_are_named(tmp_path, header, row, unused):
+    """Above all a weight, which would change every number if it were one."""
+    file = tmp_path / "games.csv"
+    file.write_text(f"{header}\n{row}\n")
+    assert read_judgements(file).unused == unused
+
+
+def test_a_count_that_would_become_infinite_is_refused_by_its_row(tmp_path):
+    file = tmp_path / "games.csv"
+    largest = float(np.finfo(np.float32).max)
+    file.write_text(f"first,second,wins_first,wins_second\nA,B,{largest!r},1\n")
+    assert read_judgements(file).comparisons.wins_first.tolist() == [largest]
+    file.write_text("first,second,wins_first,wins_second\nA,B,1,1\nA,B,4e38,1\n")
+    with pytest.raises(DataError, match="row=3, wins_first='4e38'"):
+        read_judgements(file)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("ahead", [0, 1, 5000])
+def test_the_line_that_is_not_utf8_is_named(tmp_path, ahead, pack):
+    file = tmp_path / "games.csv"
+    file.write_bytes(pack(b"first,second,winner\n" + b"A,B,first\n" * ahead + b"caf\xe9,B,first\nA,B,first\n"))
+    with pytest.raises(DataError, match=f"not UTF-8 .*row={ahead + 2},"):
+        read_judgements(file)
+
+
+def test_half_a_character_is_no_name(tmp_path):
+    file = tmp_path / "games.jsonl"
+    whole, half = '"\\ud83d\\ude00"', '"\\ud83d"'
+    file.write_text(f'{{"first": {whole}, "second": "B", "winner": "first"}}\n')
+    assert read_judgements(file).names == ("\N{GRINNING FACE}", "B")
+    for key in ("first", "second", "winner", "prompt"):
+        row = {"first": '"A"', "second": '"B"', "winner": '"first"'} | {key: half}
+        file.write_text("{" + ", ".join(f'"{name}": {value}' for name, value in row.items()) + "}\n")
+        with pytest.raises(DataError, match=r"half a surrogate pair .*row=1"):
+            read_judgements(file)
+
+
+def test_an_array_is_not_taken_for_a_table(tmp_path):
+    file = tmp_path / "games.json"
+    file.write_text('[{"first": "A", "second": "B", "winner": "A"}]')
+    with pytest.raises(DataError, match=r"array is not read.*one JSON object a line"):
+        read_judgements(file)
