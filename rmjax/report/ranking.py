@@ -185,7 +185,8 @@ def sentences(report: Identification, names: Sequence[str]) -> list[str]:
     if cut is not None:
         sides = (_several(side, names) for side in (cut.winners, cut.losers))
         told.append("{} never lost to {}: what lies between is infinite, and no number is given for it.".format(*sides))
-        told.append(f"To mend it, judge more pairs until one of {_several(cut.losers, names)} wins one of them.")
+        losers = _several(cut.losers, names)
+        told.append(f"To mend it, judge more such pairs until {'one of ' * (len(cut.losers) > 1)}{losers} wins one.")
     return told
 
 

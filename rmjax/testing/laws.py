@@ -228,6 +228,12 @@ def _elementwise(loss: Loss) -> Callable[[Any, Any], tuple[np.ndarray, np.ndarra
 
     def both(margin: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
         value, slope = _jitted_elementwise(loss)(margin, target)
+        _require(
+            value.shape == np.shape(margin),
+            "a loss has one number for each margin",
+            {"margins": np.shape(margin), "losses": value.shape},
+            "Return nats elementwise; whoever calls the loss reduces them.",
+        )
         return _wide(value), _wide(slope)
 
     return both
@@ -803,4 +809,11 @@ def _jitted_score(score: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
 
 def _scores(score: Score, states: np.ndarray) -> np.ndarray:
     """Scores in float64, compiled once a head and shape."""
-    return _wide(_jitted_score(score)(states))
+    got = _jitted_score(score)(states)
+    _require(
+        got.shape == states.shape[:1],
+        "a head has one score for each response",
+        {"features": states.shape, "scores": got.shape},
+        "Return scores [N]: a layer with one output needs its last axis taken away.",
+    )
+    return _wide(got)

@@ -78,7 +78,8 @@ def test_sentences_name_the_sets_and_the_cut():
     told = sentences(identify(WEAK_BRIDGE), names)
     assert told[0] == "2 sets of items, within which differences are finite."
     assert told[1].startswith("A, B never lost to C, D")
-    assert told[2].startswith("To mend it, judge more pairs until one of C, D wins")
+    assert told[2] == "To mend it, judge more such pairs until one of C, D wins one."
+    assert sentences(identify(Comparisons.from_pairs([0], [1], [0, 0])), names)[2].endswith("until B wins one.")
     long = identify(Comparisons.from_pairs([0] * 6, range(1, 7), [0] * 7))
     assert "and 2 more" in " ".join(sentences(long, list("ABCDEFG")))
 

@@ -241,8 +241,9 @@ def _by_hand_jvp(primals, tangents):
         (lambda d, q: losses.soft_label(-d, q), "likelier side"),
         (lambda d, q: jnp.where(d > 0, 1 - q, jnp.where(d < 0, q, 0.5)), "say the same"),
         (lambda d, q: losses.soft_label(jnp.sin(2 * d), q), "likelier side|say the same"),
+        (lambda d, q: losses.soft_label(d, q).mean(), r"one number for each margin .*losses=\(\)"),
     ],
-    ids=["1-sigma", "1-sigma by hand", "one-sided", "spread", "mean", "other sign", "accuracy", "turning"],
+    ids=["1-sigma", "1-sigma by hand", "one-sided", "spread", "mean", "other sign", "accuracy", "turning", "reduced"],
 )
 def test_a_faulty_loss_is_named(loss, message):
     with pytest.raises(LawError, match=message):
@@ -286,8 +287,9 @@ def test_a_faulty_penalty_is_named(penalty, message):
         (lambda h: h.astype(jnp.bfloat16) @ WEIGHT.astype(jnp.bfloat16), "narrower than float32"),
         (lambda h: (h.astype(jnp.bfloat16) @ WEIGHT.astype(jnp.bfloat16)).astype(jnp.float32), "bfloat16 can see"),
         (lambda h: score(h.astype(jnp.bfloat16), HEAD), "bfloat16 can see"),
+        (lambda h: score(h, HEAD)[:, None], r"one score for each response .*, 1\)"),
     ],
-    ids=["centred", "batch norm", "bfloat16", "bfloat16 that is widened", "bfloat16 states"],
+    ids=["centred", "batch norm", "bfloat16", "bfloat16 that is widened", "bfloat16 states", "an axis of 1"],
 )
 def test_a_faulty_head_is_named(head, message):
     with pytest.raises(LawError, match=message):
