@@ -71,6 +71,7 @@ def run_fit(config: Annotated[FitConfig, tyro.conf.arg(name="")], *, json: bool 
         where.print(f"reading {size / 1e6:,.1f} MB: about 4 seconds for a million rows", highlight=False)
     with where.status("reading"):
         data = read_judgements(config.votes, columns=config.columns, on_bad_row=config.on_bad_row)
+    _check_columns(config, data)
     reference = _reference(config.reference, data)
     with where.status("fitting"):
         estimate = fit(
@@ -99,6 +100,21 @@ def run_fit(config: Annotated[FitConfig, tyro.conf.arg(name="")], *, json: bool 
         where.print(f"• {sentence}", highlight=False, markup=False)
     show.notes(_notes(data), where)
     where.print(f"figure and JSON: {directory / 'fit.svg'}, {directory / 'fit.json'}", markup=False)
+
+
+def _check_columns(config: FitConfig, data: Judgements) -> None:
+    """Refuse before the fit what needs a column that the file does not have."""
+    needs = (
+        ("cluster", config.errors == "cluster", data.comparisons.cluster, "choose --errors sandwich"),
+        ("order", config.position, data.comparisons.order, "leave --position out"),
+    )
+    for role, wanted, column, otherwise in needs:
+        if wanted and column is None:
+            raise DataError(
+                f"the file has no column `{getattr(config.columns, role)}`",
+                {"columns that play no part": ", ".join(data.unused)},
+                f"Name it, --columns.{role} NAME, or {otherwise}.",
+            )
 
 
 def _reference(name: str, data: Judgements) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,12 +16,15 @@ def check_directory(output: str) -> None:
         output: as the user gave it; it need not exist.
 
     Raises:
-        RMJaxError: it, or a part of its path, is a file.
+        RMJaxError: it, or a part of its path, is a file, or nothing may be written there.
     """
     path = Path(output)
     for part in (path, *path.parents):
         if part.exists() and not part.is_dir():
             raise RMJaxError("the output is a file", {"file": str(part)}, "Give a directory, which need not exist.")
+    nearest = next(part for part in (path, *path.parents) if part.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise RMJaxError("nothing may be written there", {"directory": str(nearest)}, "Give another directory.")
 
 
 def check_file(output: str, inputs: Sequence[str | None] = ()) -> None:

@@ -70,8 +70,8 @@ def test_ties_need_a_decision_and_a_link_with_ties_is_one(tmp_path, capsys):
     [
         (["--reference", "Nobody"], "one item of the file"),
         (["--level", "1.5"], "between 0 and 1"),
-        (["--errors", "cluster"], "no clusters"),
-        (["--position"], "shown first"),
+        (["--errors", "cluster"], "no column `cluster` [columns that play no part=]. Name it, --columns.cluster NAME"),
+        (["--position"], "no column `order` [columns that play no part=]. Name it, --columns.order NAME"),
         (["--columns.winner", "result"], "no column"),
     ],
 )
@@ -122,3 +122,16 @@ def test_what_of_the_file_is_not_in_the_numbers_is_said(tmp_path, capsys):
     assert "rows left out: 120 of 123" in shown
     counts = json.loads((tmp_path / "out" / "fit.json").read_text())["counts"]
     assert (counts["rows"], counts["without_judgement"], counts["dropped"]) == (123, 1, 120)
+
+
+@pytest.mark.parametrize("below", ["", "new/deeper"])
+def test_a_directory_that_refuses_is_told_before_the_file_is_read(season, tmp_path, capsys, monkeypatch, below):
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    # Rights bind no superuser, as whom tests may run.
+    monkeypatch.setattr("os.access", lambda path, mode: path != closed)
+    with pytest.raises(SystemExit):
+        main(["fit", str(season), "--output", str(closed / below)])
+    told = capsys.readouterr()
+    assert f"nothing may be written there [directory={closed}]" in told.err
+    assert "reading" not in told.out
