@@ -84,7 +84,7 @@ def run_fit(config: Annotated[FitConfig, tyro.conf.arg(name="")], *, json: bool 
         )
     ranking = rank(estimate, data.names, data.prompts, reference=reference, errors=config.errors, level=config.level)
     verdict = _verdict(config, data, where) if config.verdict else None
-    told = sentences(estimate.identification, data.names)
+    told = sentences(estimate.identification, data.names, data.prompts)
     found = as_json(ranking, estimate, verdict, told, _counts(data))
     directory = Path(config.output)
     directory.mkdir(parents=True, exist_ok=True)

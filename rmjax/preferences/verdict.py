@@ -45,7 +45,10 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict in words, with its numbers."""
-        chance = f"{self.expected_deviance:.4g} expected under a scalar (p = {self.p_value:.2g})"
+        if self.answer == "can" and not self.projection.degrees_of_freedom:
+            return "Nothing here speaks against a scalar: one says every share exactly."  # the deviance is rounding
+        p = f"p = {self.p_value:.2g}" if self.p_value >= 1e-6 else "p < 1e-6"  # 40 draws say nothing of the far tail
+        chance = f"{self.expected_deviance:.4g} expected under a scalar ({p})"
         told = f"deviance {self.deviance:.4g}, {chance}"
         cost = f"it costs {self.cost_in_nats:.4f} nats a vote and {self.cost_in_accuracy:.4f} of the accuracy"
         if self.answer == "can":

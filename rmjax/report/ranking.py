@@ -157,12 +157,13 @@ def figure(ranking: Ranking) -> Figure:
     )
 
 
-def sentences(report: Identification, names: Sequence[str]) -> list[str]:
+def sentences(report: Identification, names: Sequence[str], prompts: Sequence[str] = ("",)) -> list[str]:
     """What the comparisons pin down, in words.
 
     Args:
         report: of `identifiability.identify`.
         names: of the items.
+        prompts: by number of the prompt.
 
     Returns:
         One sentence each.
@@ -173,18 +174,20 @@ def sentences(report: Identification, names: Sequence[str]) -> list[str]:
         >>> sentences(identify(Comparisons.from_pairs([0], [1], prompt=[0, 0])), ["A", "B"])[1]
         'A never lost to B: what lies between is infinite, and no number is given for it.'
     """
-    prompts = len(np.unique(report.prompt[report.prompt >= 0]))
+    several = len(np.unique(report.prompt[report.prompt >= 0]))
     told = []
     if report.unique:
         told.append("All differences within a prompt are finite and identified.")
-    elif report.num_components > prompts:
+    elif report.num_components > several:
         told += _islands(report, names)
     else:
         told.append(f"{report.num_strong_components} sets of items, within which differences are finite.")
     cut = report.separating_cut
     if cut is not None:
         sides = (_several(side, names) for side in (cut.winners, cut.losers))
-        told.append("{} never lost to {}: what lies between is infinite, and no number is given for it.".format(*sides))
+        under = f"Under prompt {_short(prompts[int(report.prompt[cut.winners[0]])])}: " if len(prompts) > 1 else ""
+        infinite = "what lies between is infinite, and no number is given for it."
+        told.append("{}{} never lost to {}: {}".format(under, *sides, infinite))
         losers = _several(cut.losers, names)
         told.append(f"To mend it, judge more such pairs until {'one of ' * (len(cut.losers) > 1)}{losers} wins one.")
     return told

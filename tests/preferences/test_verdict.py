@@ -116,6 +116,13 @@ def test_a_tree_of_comparisons_says_nothing_of_scalars():
     assert found.answer == "can"
     assert found.p_value == pytest.approx(0.5, abs=1e-3)
     assert found.projection.degrees_of_freedom == 0
+    assert found.sentence.endswith("one says every share exactly.")
+
+
+def test_a_chance_too_small_for_forty_draws_is_a_bound():
+    assert scalar_verdict(RPS).p_value < 1e-6
+    assert "(p < 1e-6)" in scalar_verdict(RPS).sentence
+    assert "(p = 0." in scalar_verdict(Comparisons.from_wins(BASEBALL)).sentence
 
 
 @pytest.mark.parametrize("seed", range(4))

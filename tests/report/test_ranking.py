@@ -75,6 +75,8 @@ def test_sentences_name_the_sets_and_the_cut():
     ]
     twice = Comparisons.from_pairs([0, 2, 4, 6], [1, 3, 5, 7], prompt=[0, 0, 0, 0, 1, 1, 1, 1])
     assert sentences(identify(twice), list("ABCDEFGH"))[0].startswith("In 2 prompts items were never compared")
+    chains = identify(Comparisons.from_pairs([0, 2], [1, 3], [0, 0, 1, 1]))
+    assert sentences(chains, list("ABAB"), ["p", "q"])[1].startswith("Under prompt p: A never lost to B")
     told = sentences(identify(WEAK_BRIDGE), names)
     assert told[0] == "2 sets of items, within which differences are finite."
     assert told[1].startswith("A, B never lost to C, D")
