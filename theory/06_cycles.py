@@ -119,6 +119,8 @@ for name, found in verdicts.items():
 assert verdicts["a circle of .8"].answer == "cannot"
 assert verdicts["baseball"].answer == "can"
 assert verdicts["sushi"].answer != "can"  # five thousand people are enough to see it
+# The mean of 40 draws, of some 36 with a spread of some 8, is known to a few percent.
+assert abs(verdicts["sushi"].deviance / verdicts["sushi"].expected_deviance / 40 - 1) < 0.1
 
 # %% [markdown]
 # ## Transitive, and still no scalar

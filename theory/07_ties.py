@@ -120,7 +120,8 @@ equal = {"Davidson": nu / (2 + nu), "Rao and Kupper": (threshold - 1) / (thresho
 print({name: round(chance, 5) for name, chance in equal.items()})
 assert (round(equal["Davidson"], 5), round(equal["Rao and Kupper"], 5)) == (0.27189, 0.27232)
 gap = fits["Rao and Kupper"].log_likelihood - fits["Davidson"].log_likelihood
-assert 0 < gap < 0.02
+assert round(gap, 2) == 0.01
+assert round(1 - leads["Rao and Kupper"].value / leads["Davidson"].value, 1) == 0.2
 
 # %% [markdown]
 # ## In one picture
