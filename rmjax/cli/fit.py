@@ -48,8 +48,7 @@ class FitConfig:
     level: float = 0.95
     """Of the intervals."""
     verdict: bool = True
-    """Ask whether a scalar can say what the votes say; it draws votes and fits them 40 times, which takes most of the
-    time: about a minute for a million rows of 1,000 items."""
+    """Ask whether a scalar can say what the votes say; it fits drawn votes 40 times: a minute for a million rows."""
     on_bad_row: Literal["error", "drop"] = "error"
     """Refuse the file by its first bad row, or leave bad rows out and count them."""
     output: str = "fit"
