@@ -155,6 +155,34 @@ _SALAD = {
     "DCBA": 1,
 }
 
+# The same 588 people of the Netflix Prize: how often each order of the films 1 to 4 was theirs.
+_NETFLIX = {
+    "1234": 44,
+    "1243": 53,
+    "1324": 22,
+    "1342": 10,
+    "1423": 14,
+    "1432": 8,
+    "2134": 49,
+    "2143": 68,
+    "2314": 37,
+    "2341": 36,
+    "2413": 39,
+    "2431": 29,
+    "3124": 19,
+    "3142": 7,
+    "3214": 37,
+    "3241": 31,
+    "3412": 8,
+    "3421": 17,
+    "4123": 10,
+    "4132": 1,
+    "4213": 16,
+    "4231": 17,
+    "4312": 9,
+    "4321": 7,
+}
+
 # Hunter, MM algorithms for generalized Bradley-Terry models, Annals of Statistics 32 (2004), section 6: the NASCAR
 # Winston Cup of 2002. One race a line, the winner first, two digits a driver.
 _FINISHES = """
@@ -211,6 +239,12 @@ def salad() -> Rankings:
     """Twelve orders of four salads, weighted by the people who gave them."""
     orders = [["ABCD".index(name) for name in order] for order in _SALAD]
     return Rankings.from_lists(orders, prompt=[0] * 4, weight=list(_SALAD.values()))
+
+
+def netflix() -> Rankings:
+    """All 24 orders of four films, weighted by the people whose they were; `NETFLIX` counts their pairs."""
+    orders = [[int(film) - 1 for film in order] for order in _NETFLIX]
+    return Rankings.from_lists(orders, prompt=[0] * 4, weight=list(_NETFLIX.values()))
 
 
 def nascar(*, all_drivers: bool = False) -> Rankings:

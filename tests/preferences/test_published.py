@@ -32,6 +32,14 @@ def test_everybody_ordered_every_pair(wins, people):
     np.testing.assert_array_equal((wins + wins.T)[~np.eye(len(wins), dtype=bool)], people)
 
 
+def test_the_pairs_of_the_films_are_those_of_their_orders():
+    orders = published.netflix()
+    wins = np.zeros((4, 4), int)
+    for order, often in zip(orders.items, orders.weight, strict=True):
+        wins[order[:, None], order] += np.triu(np.ones((4, 4), int), k=1) * int(often)
+    np.testing.assert_array_equal(wins, published.NETFLIX)
+
+
 def test_who_ordered_and_labelled_how_often():
     assert published.salad().weight.sum() == 32
     labels = published.anaesthetists()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rmjax import Comparisons, Rankings, losses
 from rmjax.errors import DataError, IdentifiabilityError
 from rmjax.preferences import fit
-from rmjax.preferences.published import BASEBALL, NETFLIX, SUSHI, nascar, salad
+from rmjax.preferences.published import BASEBALL, NETFLIX, SUSHI, nascar, netflix, salad
 from rmjax.testing.strategies import generators
 
 N = 5
@@ -160,6 +160,15 @@ def test_published_salads():
     np.testing.assert_array_equal(scores.round(10), [0, 2.7299139795, 1.5615385112, 1.0268359030])
     np.testing.assert_array_equal(errors[1:].round(10), [0.4480725659, 0.3964739551, 0.3770620181])
     assert f"{estimate.log_likelihood:.8f}" == "-76.41528920"
+
+
+# Netflix Prize, PrefLib ED-00004-138; scores sum to 0. Treating the pairs of one person as independent makes errors too
+# small: .0623 where the orders have .0747.
+def test_published_films():
+    estimate = fit(netflix())
+    assert [f"{x:.10f}" for x in estimate.scores] == ["0.0186585995", "0.6899377703", "-0.2956438345", "-0.4129525353"]
+    assert f"{estimate.log_likelihood:.10f}" == "-1746.7579261269"
+    assert f"{estimate.contrast(0, 1).standard_error:.4f}" == "0.0747"
 
 
 # Hunter 2004, section 6: the NASCAR season of 2002; strengths of 13 of the 83 drivers, and the log-likelihood.
