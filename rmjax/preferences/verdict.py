@@ -54,11 +54,9 @@ class Verdict:
         if self.answer == "can":
             return f"Nothing here speaks against a scalar: {told}."
         if self.answer == "cannot":
-            broken = f"{self.transitivity.strong.lower:.2%} of {self.transitivity.triples} triples"
-            return (
-                f"A scalar cannot say this, whatever its link: at least {broken} break strong transitivity; "
-                f"{told}; {cost}."
-            )
+            share, triples = self.transitivity.strong.lower, self.transitivity.triples
+            broken = "the only triple breaks" if triples == 1 else f"at least {share:.2%} of {triples} triples break"
+            return f"A scalar cannot say this, whatever its link: {broken} strong transitivity; {told}; {cost}."
         return f"Bradley-Terry cannot say this, although another link might: {told}; {cost}."
 
 

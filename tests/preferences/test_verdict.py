@@ -33,7 +33,9 @@ def test_a_cycle_cannot_be_said_and_the_cost_is_named():
     assert found.accuracy.upper == pytest.approx(0.6)  # two pairs of three at .8, one at .2
     assert found.cost_in_accuracy == pytest.approx(0.2)
     assert found.cost_in_nats == pytest.approx(0.1927, abs=0.01)
-    assert "cannot say this, whatever its link" in found.sentence
+    assert "cannot say this, whatever its link: the only triple breaks strong transitivity" in found.sentence
+    twice = Comparisons.from_wins(np.kron(np.eye(2, dtype=int), [[0, 160, 40], [40, 0, 160], [160, 40, 0]]))
+    assert "% of 2 triples break strong transitivity" in scalar_verdict(twice).sentence
 
 
 def test_a_skew_model_says_what_no_scalar_can():
