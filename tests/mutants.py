@@ -504,6 +504,35 @@ def softplus(x: jax.Array) -> jax.Array:
         "upper = covered * share + 1 - covered",
         "diagnostics/test_agreement.py",
     ),
+    # Forecasts
+    Fault(
+        "noise that is taken out twice",
+        "diagnostics/calibration_error.py",
+        "squared = squared - spread",
+        "squared = squared - 2 * spread",
+        "diagnostics/test_calibration_error.py",
+    ),
+    Fault(
+        "coins of one half",
+        "diagnostics/calibration_error.py",
+        "(rng.random((size, len(p))) < p)",
+        "(rng.random((size, len(p))) < 0.5)",
+        "diagnostics/test_calibration_error.py",
+    ),
+    Fault(
+        "equal forecasts pooled in the order of the file",
+        "diagnostics/proper_scores.py",
+        "value, group = np.unique(p, return_inverse=True)",
+        "value, group = np.sort(p), np.argsort(np.argsort(p, kind='stable'), kind='stable')",
+        "diagnostics/test_proper_scores.py",
+    ),
+    Fault(
+        "the distance of the peak for that of no reward",
+        "diagnostics/overoptimization.py",
+        "self.alpha / (2 * self.beta)",
+        "self.alpha / self.beta",
+        "diagnostics/test_overoptimization.py",
+    ),
     # The laws themselves
     Fault(
         "a law of deletion that deletes nothing",

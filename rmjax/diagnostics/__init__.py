@@ -1,7 +1,13 @@
 """Numbers that say what a reward model is worth: arrays in, estimates with clustered intervals out."""
 
 from rmjax.diagnostics.agreement import Agreement, Ceiling, ceiling_bounds, vote_agreement
-from rmjax.diagnostics.calibration import Reliability, ReliabilityBin, expected_calibration_error, reliability
+from rmjax.diagnostics.calibration import Reliability, ReliabilityBin, reliability
+from rmjax.diagnostics.calibration_error import (
+    CalibrationNoise,
+    calibration_noise,
+    expected_calibration_error,
+    squared_calibration_error,
+)
 from rmjax.diagnostics.ceiling import (
     VoteCeiling,
     beta_ceiling,
@@ -28,20 +34,32 @@ from rmjax.diagnostics.metrics import (
     mean_margin,
     negative_log_likelihood,
 )
+from rmjax.diagnostics.overoptimization import OveroptimizationCurve, Peak, kl_best_of_n, n_of_kl
+from rmjax.diagnostics.proper_scores import (
+    ScoreDecomposition,
+    brier_score,
+    corp_decomposition,
+    log_score,
+    murphy_decomposition,
+)
 from rmjax.diagnostics.settling import Settling, settled_layer, settling_curve
 from rmjax.diagnostics.summary import Counts, Scores, Summary, as_json, summarise
 
 __all__ = [
     "Agreement",
+    "CalibrationNoise",
     "Ceiling",
     "Counts",
     "Estimate",
     "Evaluation",
     "LengthBaseline",
     "Levels",
+    "OveroptimizationCurve",
+    "Peak",
     "Provenance",
     "Reliability",
     "ReliabilityBin",
+    "ScoreDecomposition",
     "Scores",
     "Settling",
     "Summary",
@@ -52,25 +70,33 @@ __all__ = [
     "accuracy_terms",
     "as_json",
     "beta_ceiling",
+    "brier_score",
+    "calibration_noise",
     "ceiling_bounds",
     "ceiling_from_moments",
     "ceiling_from_votes",
     "clustered_mean",
     "clustered_proportion",
+    "corp_decomposition",
     "expected_calibration_error",
+    "kl_best_of_n",
     "length_baseline",
     "length_margins",
     "likelihood_terms",
+    "log_score",
     "majority_target",
     "margin_terms",
     "mean_margin",
     "mean_over_clusters",
+    "murphy_decomposition",
+    "n_of_kl",
     "negative_log_likelihood",
     "normal_ceiling",
     "paired_difference",
     "reliability",
     "settled_layer",
     "settling_curve",
+    "squared_calibration_error",
     "summarise",
     "swap_check",
     "vote_agreement",

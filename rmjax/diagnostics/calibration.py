@@ -48,48 +48,6 @@ class Reliability:
     observed_label: str = OBSERVED
 
 
-def expected_calibration_error(
-    predicted: ArrayLike, observed: ArrayLike, weight: ArrayLike | None = None, *, num_bins: int = 10
-) -> float:
-    r"""Expected calibration error with equal-width bins on [0, 1], for one orientation as given.
-
-    $$\sum_b w_b\,|\bar p_b - \bar y_b|$$
-
-    Guarantees: does not depend on the order of the rows, however many predictions are equal; NaN of nothing. It is
-    not 0 for a perfectly calibrated model: read it beside a noise floor.
-
-    Args:
-        predicted: probabilities, [E].
-        observed: outcomes or shares, [E].
-        weight: what each row weighs, [E]; 1 if absent.
-        num_bins: number of bins.
-
-    Returns:
-        The error.
-
-    Raises:
-        DataError: a prediction lies outside [0, 1].
-
-    Example:
-        >>> round(expected_calibration_error([0.25, 0.75, 0.75], [0, 1, 0]), 4)
-        0.25
-
-    Reference:
-        Naeini, Cooper and Hauskrecht, Obtaining well calibrated probabilities using Bayesian binning, AAAI 2015.
-    """
-    p, y = np.asarray(predicted, np.float64), np.asarray(observed, np.float64)
-    w = np.ones_like(p) if weight is None else np.asarray(weight, np.float64)
-    if not ((p >= 0) & (p <= 1)).all():
-        raise DataError(
-            "a prediction is no probability",
-            {"smallest": p.min(), "largest": p.max()},
-            "Give numbers in [0, 1]; a margin becomes one through the logistic function.",
-        )
-    index = np.minimum((p * num_bins).astype(int), num_bins - 1)
-    gap = np.bincount(index, weights=w * (p - y))
-    return float(np.abs(gap).sum() / w.sum()) if w.sum() > 0 else float("nan")
-
-
 def reliability(margins: ArrayLike, targets: Targets, *, num_bins: int = 10) -> Reliability:
     r"""Reliability diagram of $p = \sigma(\Delta)$ against votes, with its noise floor.
 

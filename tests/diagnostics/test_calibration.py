@@ -14,8 +14,6 @@ from rmjax.errors import DataError
 from tests.diagnostics.worlds import swap, world
 
 seeds = st.integers(0, 2**32 - 1)
-P = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.55, 0.65, 0.75, 0.85, 0.95, 0.95)
-Y = (0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 1, 1)
 
 
 def hard(outcomes):
@@ -30,30 +28,6 @@ def close(a, b, tolerance=1e-9):
     for x, y in zip(dataclasses.astuple(a)[0], dataclasses.astuple(b)[0], strict=True):
         np.testing.assert_allclose(x, y, atol=tolerance)
     np.testing.assert_allclose(dataclasses.astuple(a)[1:7], dataclasses.astuple(b)[1:7], atol=tolerance)
-
-
-def test_equal_width_error_to_the_printed_digits():
-    assert expected_calibration_error(P, Y) == pytest.approx(0.275, abs=1e-12)
-
-
-@given(seed=seeds)
-def test_the_error_does_not_know_the_order_of_the_rows(seed):
-    """Heavily tied predictions included: bins of equal mass that cut through a run of ties would depend on it."""
-    rng = np.random.default_rng(seed)
-    p = rng.choice([0.1, 0.3, 0.3, 0.7, 1.0, 0.0], 60)
-    y, w = rng.integers(0, 2, 60), rng.integers(0, 3, 60)
-    order = rng.permutation(60)
-    error = expected_calibration_error(p, y, w)
-    assert error == pytest.approx(expected_calibration_error(p[order], y[order], w[order]), abs=1e-12)
-    twice = expected_calibration_error(np.tile(p, 2), np.tile(y, 2), np.tile(w, 2))
-    assert error == pytest.approx(twice, abs=1e-12)
-
-
-def test_the_error_of_nothing_is_not_a_number():
-    assert np.isnan(expected_calibration_error([], []))
-    assert np.isnan(expected_calibration_error([0.5], [1], [0]))
-    with pytest.raises(DataError, match="probability"):
-        expected_calibration_error([1.5], [1])
 
 
 @given(seed=seeds)
