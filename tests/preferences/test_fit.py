@@ -10,7 +10,7 @@ from games import ALWAYS_WINNER, CHAIN, ISLANDS, ITEMS, newton, win_matrices
 from graphs import BASEBALL_FIT, CITATIONS_FIT
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize, special
+from scipy import linalg, optimize, special
 
 from rmjax import Comparisons, losses
 from rmjax.errors import DataError, IdentifiabilityError, RMJaxError, SampleSizeError
@@ -494,6 +494,15 @@ def test_published_maximum_likelihood(wins, want):
 def test_wins_of_a_season_are_as_expected_to_the_rounding_of_their_sums():
     estimate = fit(Comparisons.from_wins(BASEBALL))
     assert np.abs((BASEBALL - expected(BASEBALL, estimate.scores)).sum(axis=1)).max() <= 7.1e-15
+
+
+def test_rank_centrality_is_not_the_maximum_likelihood_estimate():
+    """The walk that leaves a team for whoever beat it rests .05995 away: one step of Luce's spectral ranking."""
+    rate = BASEBALL.T - np.diag(BASEBALL.sum(axis=0))
+    share = linalg.null_space(rate.T)[:, 0]
+    estimate = fit(Comparisons.from_wins(BASEBALL)).scores
+    spectral = np.log(share / share.sum())
+    assert f"{np.abs(spectral - spectral.mean() - estimate).max():.5f}" == "0.05995"
 
 
 def test_order_of_a_balanced_season():
