@@ -70,9 +70,9 @@ def gauge_distance(a: Float[Array, " N"], b: Float[Array, " N"], prompt: Int[Arr
     with $\tilde a$ the scores centred within prompts and $\rho$ the correlation of all centred scores. The second form
     is computed: the first loses half of the digits of small distances.
 
-    Guarantees: a distance on classes of scores, symmetric, 0 to itself, with the triangle inequality; one constant per
-    prompt and one positive scale change nothing, so d(r, a r + c(x)) = 0 for a > 0; d(r, -r) = 1; padding does not
-    leak. A scale of its own for every prompt does change it.
+    Guarantees, to rounding: a distance on classes of scores, symmetric, 0 to itself, with the triangle inequality; one
+    constant per prompt and one positive scale change nothing, so d(r, a r + c(x)) = 0 for a > 0; d(r, -r) = 1. Padding
+    does not leak. A scale of its own for every prompt does change it.
 
     Args:
         a: scores of one model.

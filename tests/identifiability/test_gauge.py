@@ -158,7 +158,8 @@ def test_a_constant_per_prompt_and_a_positive_scale_are_no_distance(world, scale
     scores, prompt, rng = world
     moved = np.float32(scale) * scores + constants(prompt, rng)
     assert 0 <= distance(scores, moved, prompt) <= N * EPS
-    assert distance(scores, scores, prompt) == 0
+    # A compiled program may round one of two equal products and not the other: ε/2 of every entry of a unit vector.
+    assert 0 <= distance(scores, scores, prompt) <= EPS / 2
 
 
 @given(worlds())
@@ -183,7 +184,7 @@ def test_the_distance_is_that_of_the_correlation_of_centred_scores(world):
 def test_the_distance_is_symmetric_and_has_the_triangle_inequality(world):
     a, prompt, rng = world
     b, c = (np.float32(x) for x in (a + rng.normal(size=N), rng.normal(size=N)))
-    assert distance(a, b, prompt) == distance(b, a, prompt)
+    assert abs(distance(a, b, prompt) - distance(b, a, prompt)) <= EPS
     assert distance(a, c, prompt) <= distance(a, b, prompt) + distance(b, c, prompt) + 4 * EPS
 
 
