@@ -83,7 +83,8 @@ def exchange_changes_nothing(loss: Loss, margin: Any, target: Any) -> None:
     $$\ell(\Delta, q) = \ell(-\Delta, 1 - q), \qquad \ell'(\Delta, q) = -\ell'(-\Delta, 1 - q)$$
 
     Guarantees: what is computed from 1 - σ, or from a form that cancels, is caught: of a hard label both sides are
-    compared to 64 ulp of the smaller one, in either tail.
+    compared to 64 ulp of the smaller one, in either tail, and to what 8 ulp of the margin change where that is more,
+    as beside the zero of a slope.
 
     Args:
         loss: elementwise, of the margin of the first and the share of annotators who chose it.
@@ -101,16 +102,25 @@ def exchange_changes_nothing(loss: Loss, margin: Any, target: Any) -> None:
     value, slope = _elementwise(loss)(margin, target)
     other, back = _elementwise(loss)(-margin, 1 - target)
     hard = (target == 0) | (target == 1)
-    for what, one, two in (("loss", value, other), ("slope of the loss", slope, -back)):
+    moves = [np.minimum(*pair) for pair in zip(_moves(loss, margin, target), _moves(loss, -margin, 1 - target))]
+    for what, one, two, move in (("loss", value, other, moves[0]), ("slope of the loss", slope, -back, moves[1])):
         # A soft label weighs both sides, and a loss may round what it adds or what cancels.
         size = np.where(hard, np.minimum(np.abs(one), np.abs(two)), 1 + np.abs(margin) + np.abs(one))
-        wrong = ~((one == two) | (np.abs(one - two) <= 64 * _EPS * size + 4 * _TINY))
+        wrong = ~((one == two) | (np.abs(one - two) <= 64 * _EPS * size + move + 4 * _TINY))
         if wrong.any():
             raise LawError(
                 f"exchanging the sides together with the label changes the {what}",
                 _first(wrong, margin=margin, target=target, one=one, other=two),
                 "Compute the loss of the other side from the negative margin, and never from 1 - σ.",
             )
+
+
+def _moves(loss: Loss, margin: np.ndarray, target: np.ndarray) -> list[np.ndarray]:
+    """What 8 ulp of the margin to either side change in the loss and in its slope; 0 where that is no number."""
+    more, less = (_elementwise(loss)(margin * np.float32(1 + side * 8 * _EPS), target) for side in (1, -1))
+    with np.errstate(invalid="ignore"):
+        moves = [np.abs(high - low) for high, low in zip(more, less)]
+    return [np.where(np.isfinite(move), move, 0) for move in moves]
 
 
 def scale_matters(loss: Loss, margin: Any, factor: float) -> None:

@@ -355,6 +355,28 @@ def test_each_law_sees_its_fault_alone():
         padding_changes_nothing(reduced(slope_everywhere), SCORES, PAIRS, 5.0)
 
 
+def test_the_zero_of_a_slope_is_no_fault():
+    """Beside ln((1 - ε) / ε) the slope of a smoothed label cancels in any form, by as much as its margin rounds."""
+    crossing = np.log(np.float32(9)) * (1 + np.arange(-2000, 2001, dtype=np.float32) * np.float32(2**-23))
+
+    def loss(margin, target):  # One side as two losses, the other as a line under one: they round differently.
+        other = losses.bradley_terry(-margin) - jnp.float32(0.1) * margin
+        return jnp.where(target == 1, losses.label_smoothed(margin, 0.1), other)
+
+    for label in (0, 1):
+        exchange_changes_nothing(loss, np.concatenate([crossing, -crossing]), np.full(8002, label))
+
+
+@pytest.mark.parametrize("size", [9.0, 12.0, 16.0, 30.0, 80.0])
+def test_a_tail_that_cancels_is_named_wherever_it_lies(size):
+    def by_one_minus_sigma(margin, target):
+        return -target * jax.nn.log_sigmoid(margin) - (1 - target) * jnp.log(1 - jax.nn.sigmoid(margin))
+
+    margin = np.float32(size) * (1 + np.arange(16, dtype=np.float32) / 128)
+    with pytest.raises(LawError, match="exchanging the sides"):
+        exchange_changes_nothing(by_one_minus_sigma, margin, np.ones(16))
+
+
 def test_a_law_that_is_broken_is_an_assertion_and_an_error_of_rmjax():
     with pytest.raises(AssertionError) as caught:
         votes_count_once(reduced(ties_twice), SCORES, PAIRS)
