@@ -28,7 +28,7 @@ class FitConfig:
     """What is fitted, and how."""
 
     votes: Annotated[str, tyro.conf.Positional]
-    """CSV with a header, or JSON lines, plain or gzip: two items and who won, or counts of votes."""
+    """Table with a header (commas, tabs, semicolons) or JSON lines, plain or gzip: two items and who won, or counts."""
     columns: Columns = Columns()
     """Names of the columns."""
     link: Literal["bradley_terry", "thurstone", "rao_kupper", "davidson"] = "bradley_terry"
@@ -84,7 +84,7 @@ def run_fit(config: Annotated[FitConfig, tyro.conf.arg(name="")], *, json: bool 
         )
     ranking = rank(estimate, data.names, data.prompts, reference=reference, errors=config.errors, level=config.level)
     verdict = _verdict(config, data, where) if config.verdict else None
-    told = sentences(estimate.identification, data.names, data.prompts)
+    told = sentences(estimate.identification, data.names, data.prompts, penalised=estimate.penalised)
     found = as_json(ranking, estimate, verdict, told, _counts(data))
     directory = Path(config.output)
     directory.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,9 @@ def _reference(name: str, data: Judgements) -> int | None:
 def _verdict(config: FitConfig, data: Judgements, where) -> Verdict | None:
     """The verdict needs to know what a tie is: under a link with ties they are left out of it."""
     ties = "drop" if config.link in ("rao_kupper", "davidson") else config.ties
-    with where.status("asking whether a scalar can say it"):
+    minutes = data.comparisons.num_comparisons / 1e6
+    long = f": about {minutes:.0f} min" if minutes >= 1 else ""
+    with where.status(f"asking whether a scalar can say it{long}"):
         return scalar_verdict(data.comparisons, ties=ties, level=config.level)
 
 

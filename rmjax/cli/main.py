@@ -34,6 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run(verb, arguments)
     except RMJaxError as error:
         _stop(f"{type(error).__name__}: {as_flags(error, verb)}")
+    except OSError as error:
+        if error.filename is None:  # of a pipe or a socket, not of a path that a user gave
+            raise
+        remedy = "Check the path, its permissions and the room on its disk."
+        _stop(f"{type(error).__name__}: {error.strerror} (file={error.filename}). {remedy}")
     except ModuleNotFoundError as error:
         if verb == "doctor":  # it runs where anything else is missing, the reader of options included
             doctor(json="--json" in arguments)

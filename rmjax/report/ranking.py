@@ -126,6 +126,8 @@ def figure(ranking: Ranking) -> Figure:
         body.append(f'<line x1="{place:.1f}" y1="{top - 8}" x2="{place:.1f}" y2="{bottom:.1f}" class="{kind}"/>')
         body.append(svg.text(place, bottom + 16, f"{value:g}", "middle"))
     axis = f"{ranking.unit} above {_short(ranking.reference)}"
+    if np.isfinite(ranking.lower[finite]).any():
+        axis += f"; lines are {100 * ranking.level:g} % intervals"
     body.append(svg.text((frame.left + svg.WIDTH) / 2, bottom + 35, axis, "middle", "label"))
     rows = []
     for line, i in enumerate(finite):
@@ -157,13 +159,16 @@ def figure(ranking: Ranking) -> Figure:
     )
 
 
-def sentences(report: Identification, names: Sequence[str], prompts: Sequence[str] = ("",)) -> list[str]:
+def sentences(
+    report: Identification, names: Sequence[str], prompts: Sequence[str] = ("",), *, penalised: bool = False
+) -> list[str]:
     """What the comparisons pin down, in words.
 
     Args:
         report: of `identifiability.identify`.
         names: of the items.
         prompts: by number of the prompt.
+        penalised: whether numbers are given where the comparisons alone have none, by a ridge or bias reduction.
 
     Returns:
         One sentence each.
@@ -180,13 +185,16 @@ def sentences(report: Identification, names: Sequence[str], prompts: Sequence[st
         told.append("All differences within a prompt are finite and identified.")
     elif report.num_components > several:
         told += _islands(report, names)
+    elif report.num_strong_components == np.count_nonzero(report.prompt >= 0):
+        told.append("The votes alone leave no difference between two items finite.")
     else:
-        told.append(f"{report.num_strong_components} sets of items, within which differences are finite.")
+        told.append(f"{report.num_strong_components:,} sets of items, within which differences are finite.")
     cut = report.separating_cut
     if cut is not None:
         sides = (_several(side, names) for side in (cut.winners, cut.losers))
         under = f"Under prompt {_short(prompts[int(report.prompt[cut.winners[0]])])}: " if len(prompts) > 1 else ""
-        infinite = "what lies between is infinite, and no number is given for it."
+        number = "a number that is given for it is of the penalty" if penalised else "no number is given for it"
+        infinite = f"what lies between is infinite, and {number}."
         told.append("{}{} never lost to {}: {}".format(under, *sides, infinite))
         losers = _several(cut.losers, names)
         told.append(f"To mend it, judge more such pairs until {'one of ' * (len(cut.losers) > 1)}{losers} wins one.")

@@ -187,6 +187,13 @@ def test_an_output_that_cannot_be_is_refused_before_anything_is_read(verb, tmp_p
     assert (tmp_path / "letter").read_text() == "dear"
 
 
+def test_a_path_that_no_system_takes_is_said_with_its_name(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["fit", "nowhere.csv", "--output", "x" * 300])
+    assert stopped.value.code == 2
+    assert "xxx). Check the path" in capsys.readouterr().err
+
+
 def test_scores_do_not_replace_a_directory(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["score", "nowhere.jsonl", "--model", "nothing", "--output", str(tmp_path)])

@@ -31,6 +31,7 @@ def test_the_figure_is_a_document_that_says_its_numbers():
     shown = figure(rank(SEASON, TEAMS, [""]))
     document = ET.fromstring(standalone(shown.svg))
     assert "Mil 0.531" in document[0].text
+    assert "lines are 95 % intervals" in shown.svg
     assert shown.numbers[0][0] == "Mil"
     assert len(shown.numbers) == 7
     with pytest.raises(ValueError, match="no chart"):
@@ -84,6 +85,17 @@ def test_sentences_name_the_sets_and_the_cut():
     assert sentences(identify(Comparisons.from_pairs([0], [1], [0, 0])), names)[2].endswith("until B wins one.")
     long = identify(Comparisons.from_pairs([0] * 6, range(1, 7), [0] * 7))
     assert "and 2 more" in " ".join(sentences(long, list("ABCDEFG")))
+    alone = sentences(identify(CHAIN), names)
+    assert alone[0] == "The votes alone leave no difference between two items finite."
+
+
+def test_a_number_that_the_penalty_gave_is_said_to_be_its_own():
+    for options in ({"ridge": 1.0}, {"bias_reduction": True}):
+        estimate = fit(CHAIN, **options)
+        assert np.isfinite(rank(estimate, list("ABC"), [""]).difference).all()
+        told = " ".join(sentences(estimate.identification, list("ABC"), penalised=estimate.penalised))
+        assert "is of the penalty" in told
+        assert "no number" not in told
 
 
 def test_sets_stay_apart_in_table_figure_and_json():
@@ -122,4 +134,5 @@ def test_many_items_have_differences_without_intervals_and_none_across_islands(m
     assert np.isnan([large.standard_error, large.lower, large.upper]).all()
     shown = figure(large)
     assert "nan" not in shown.svg
+    assert "lines are" not in shown.svg
     assert "nan" not in str(shown.numbers)

@@ -76,7 +76,7 @@ def read_judgements(
     """Read judgements of named items.
 
     Args:
-        path: CSV or TSV with a header, or JSON lines; plain or gzip.
+        path: a table with a header, parted by commas, tabs or semicolons, or JSON lines; plain or gzip.
         columns: names of the columns.
         on_bad_row: what happens to a row that cannot be understood.
         progress: called now and then with the rows that are read.
@@ -369,14 +369,16 @@ def _parse(line: str) -> Mapping[str, object] | BadRow:
 def _table(stream: IO[str], path: Path) -> Iterator[tuple[int, Mapping[str, object] | BadRow]]:
     head = stream.readline()
     stream.seek(0)
-    reader = csv.reader(stream, delimiter="\t" if "\t" in head and "," not in head else ",", strict=True)
+    separator = next((mark for mark in ",\t;" if mark in head), ",")
+    reader = csv.reader(stream, delimiter=separator, strict=True)
     try:
         header = next(reader, [])
         if len(set(header)) != len(header) or len(header) < 2:
             raise DataError(
                 "the first line of a table names its columns, each once",
                 {"file": path, "columns": ", ".join(header)},
-                "Begin the file with a line such as first,second,winner; or give JSON lines.",
+                "Begin the file with a line such as first,second,winner, parted by commas, tabs or semicolons; or give "
+                "JSON lines.",
             )
         width = len(header)
         for row in reader:

@@ -34,7 +34,7 @@ def test_every_word_for_an_outcome_is_that_outcome(tmp_path, outcome):
 
 @given(st.integers(0, 2**32 - 1))
 def test_tables_lines_and_counts_say_the_same(tmp_path_factory, seed):
-    """CSV, TSV, JSON lines and gzip; one row a vote, or counts."""
+    """Commas, tabs, semicolons, JSON lines and gzip; one row a vote, or counts."""
     folder, rng = tmp_path_factory.mktemp("votes"), np.random.default_rng(seed)
     rows = [
         (*rng.choice(list("ABCD"), 2, replace=False), rng.choice(["first", "second", "tie", ""])) for _ in range(12)
@@ -42,6 +42,7 @@ def test_tables_lines_and_counts_say_the_same(tmp_path_factory, seed):
     rows.append(("A", "B", "first"))
     (folder / "v.csv").write_text("first,second,winner\n" + "".join(",".join(r) + "\n" for r in rows))
     (folder / "v.tsv").write_text("first\tsecond\twinner\n" + "".join("\t".join(r) + "\n" for r in rows))
+    (folder / "s.csv").write_text("first;second;winner\n" + "".join(";".join(r) + "\n" for r in rows))
     keys = ("model_a", "model_b", "winner")
     lines = "".join(json.dumps(dict(zip(keys, r))) + "\n" for r in rows)
     (folder / "v.jsonl").write_text(lines)
@@ -49,7 +50,7 @@ def test_tables_lines_and_counts_say_the_same(tmp_path_factory, seed):
         stream.write(lines)
     counts = "".join(f"{a},{b},{w == 'first':d},{w == 'second':d},{w == 'tie':d}\n" for a, b, w in rows)
     (folder / "c.csv").write_text("a,b,wins_first,wins_second,ties\n" + counts)
-    told = [read_judgements(folder / name) for name in ("v.csv", "v.tsv", "v.jsonl", "v.gz", "c.csv")]
+    told = [read_judgements(folder / name) for name in ("v.csv", "v.tsv", "s.csv", "v.jsonl", "v.gz", "c.csv")]
     assert all(votes(data) == votes(told[0]) for data in told)
     assert all(data.rows == len(rows) for data in told)
     assert all(data.without == sum(w == "" for _, _, w in rows) for data in told)
@@ -133,6 +134,7 @@ def test_a_count_is_a_number(tmp_path, count):
     ("text", "columns", "message"),
     [
         ("", Columns(), "names its columns"),
+        ("first|second|winner\nA|B|A\n", Columns(), "parted by commas, tabs or semicolons"),
         ("first,second,winner\n", Columns(), "no judgements"),
         ("first,second,winner\nA,B,\n", Columns(), "no judgements"),
         ("first,first,winner\nA,B,A\n", Columns(), "each once"),
