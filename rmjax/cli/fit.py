@@ -179,9 +179,9 @@ def _table(ranking: Ranking) -> Table:
             *([Text(ranking.prompts[i])] if several else []),
             *([str(ranking.sets[i])] if apart else []),
             Text(name),
-            f"{value:.3f}" if finite else "no finite number",
-            f"{ranking.lower[i]:.3f} to {ranking.upper[i]:.3f}" if known else "",
-            f"{ranking.standard_error[i]:.3f}" if known else "",
+            f"{value:z.3f}" if finite else "no finite number",
+            f"{ranking.lower[i]:z.3f} to {ranking.upper[i]:z.3f}" if known else "",
+            f"{ranking.standard_error[i]:z.3f}" if known else "",
         )
     if len(ranking.names) > _ROWS_SHOWN:
         shown.caption = f"{len(ranking.names) - _ROWS_SHOWN} more are in fit.json"

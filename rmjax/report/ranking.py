@@ -136,13 +136,13 @@ def figure(ranking: Ranking) -> Figure:
         if line and ranking.sets[i] != ranking.sets[finite[line - 1]]:
             body.append(f'<line x1="18" y1="{y - 11}" x2="{svg.WIDTH}" y2="{y - 11}" class="mark"/>')
         known = np.isfinite(lower[i]) and np.isfinite(upper[i])
-        interval = f"{lower[i]:.3f} to {upper[i]:.3f}" if known else "no interval"
+        interval = f"{lower[i]:z.3f} to {upper[i]:z.3f}" if known else "no interval"
         body.append(svg.text(frame.left - 8, y + 4, _short(name), "end", "entry"))
         if known:
             x1, x2 = frame.x(lower[i]), frame.x(upper[i])
             body.append(f'<line x1="{x1:.1f}" y1="{y}" x2="{x2:.1f}" y2="{y}" stroke="var(--a)" class="whisker"/>')
-        body.append(svg.dot(frame.x(value), y, 4, "var(--a)", f"{name}: {value:.3f} ({interval})"))
-        rows.append((name, f"{value:.3f}", interval))
+        body.append(svg.dot(frame.x(value), y, 4, "var(--a)", f"{name}: {value:z.3f} ({interval})"))
+        rows.append((name, f"{value:z.3f}", interval))
     left_out = len(ranking.names) - len(finite)
     caption = f"Dots are differences from {ranking.reference}, lines their {100 * ranking.level:g} % intervals."
     if len({ranking.sets[i] for i in finite}) > 1:

@@ -1,5 +1,6 @@
 """Laws of the page of a fit: numbers in figure, table and JSON are those of the fit, and what is none is none."""
 
+import dataclasses
 import json
 import xml.etree.ElementTree as ET
 
@@ -136,3 +137,9 @@ def test_many_items_have_differences_without_intervals_and_none_across_islands(m
     assert "nan" not in shown.svg
     assert "lines are" not in shown.svg
     assert "nan" not in str(shown.numbers)
+
+
+def test_what_rounds_to_nothing_has_no_sign():
+    ranking = rank(SEASON, TEAMS, [""], reference=0)
+    shown = figure(dataclasses.replace(ranking, difference=ranking.difference - 1e-9))
+    assert shown.numbers[-1][:2] == ("Bal", "0.000")
