@@ -34,6 +34,31 @@ def one_of(name: str, value: object, known: tuple[str | bool, ...]) -> None:
         )
 
 
+def count(name: str, value: object, least: int = 1, most: int = 2**31 - 1) -> int:
+    """A number of draws, bins or starts, or a seed: whole, and within its bounds.
+
+    Args:
+        name: of the argument.
+        value: what was given; a truth value, or a float that is whole, is none.
+        least: the smallest that may be given.
+        most: the largest.
+
+    Returns:
+        The number.
+
+    Raises:
+        DataError: it is none, or out of bounds.
+
+    Example:
+        >>> count("draws", 100)
+        100
+    """
+    given = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not given or not least <= value <= most:  # type: ignore[operator]
+        raise DataError(f"{name} is a whole number", {name: repr(value)}, f"Give one from {least} to {most}.")
+    return int(value)  # type: ignore[call-overload]
+
+
 def whole_numbers(name: str, value: ArrayLike) -> np.ndarray:
     """Numbers of responses, prompts or clusters as int32: rounding or wrapping one would name another.
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from rmjax.checks import count
 from rmjax.diagnostics.intervals import cluster_totals
 from rmjax.diagnostics.metrics import Targets, checked_margins
 from rmjax.errors import DataError
@@ -87,7 +88,7 @@ def reliability(margins: ArrayLike, targets: Targets, *, num_bins: int = 10) -> 
         Bröcker, Estimating reliability and resolution of probability forecasts, Climate Dynamics 2012; Kumar, Liang
         and Ma, Verified uncertainty calibration, NeurIPS 2019.
     """
-    if num_bins < 2 or num_bins % 2:
+    if count("num_bins", num_bins, least=0) < 2 or num_bins % 2:
         raise DataError("the bins must mirror about 1/2", {"num_bins": num_bins}, "Choose an even number of bins.")
     half = num_bins // 2
     used = targets.counts > 0

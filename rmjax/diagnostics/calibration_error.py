@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rmjax.checks import count
 from rmjax.diagnostics.forecasts import checked_forecasts
-from rmjax.errors import DataError
 
 _CHUNK = 4_000_000  # outcomes drawn at a time: 32 MB
 
@@ -29,6 +29,8 @@ def expected_calibration_error(
 
     $$\sum_b w_b\,|\bar p_b - \bar y_b|$$
 
+    A prediction on the edge of two bins lies in the upper one, and 1 in the last.
+
     Guarantees: does not depend on the order of the rows, however many predictions are equal, nor on how often the
     whole sample stands; NaN of nothing. It is not 0 for a perfectly calibrated model: read it beside
     `calibration_noise`.
@@ -43,7 +45,7 @@ def expected_calibration_error(
         The error.
 
     Raises:
-        DataError: a row that counts lies outside [0, 1], a weight is negative, or there is no bin.
+        DataError: the lengths differ, a row that counts lies outside [0, 1], a weight is negative, or there is no bin.
 
     Example:
         >>> round(expected_calibration_error([0.25, 0.75, 0.75], [0, 1, 0]), 4)
@@ -53,7 +55,8 @@ def expected_calibration_error(
         Naeini, Cooper and Hauskrecht, Obtaining well calibrated probabilities using Bayesian binning, AAAI 2015.
     """
     p, y, w = checked_forecasts(predicted, observed, weight)
-    gap = np.bincount(_bins(p, num_bins), weights=w * (p - y))
+    _, member = np.unique(_bins(p, num_bins), return_inverse=True)
+    gap = np.bincount(member, weights=w * (p - y))
     return float(np.abs(gap).sum() / w.sum()) if len(w) else float("nan")
 
 
@@ -67,14 +70,16 @@ def squared_calibration_error(
 ) -> float:
     r"""Mean squared gap in equal-width bins, with its noise taken out.
 
-    $$\sum_b w_b\left[(\bar p_b - \bar y_b)^2 - \frac{s_b^2}{n_b}\right]$$
+    $$\sum_b w_b \frac{\sum_{i \ne j \in b} w_i w_j\,(y_i - p_i)(y_j - p_j)}{\sum_{i \ne j \in b} w_i w_j}$$
 
-    $s_b^2$ is the sample variance of the residuals $y - p$ in the bin; where the predictions of a bin are equal and the
-    outcomes 0 or 1, $s_b^2/n_b = \bar y_b(1 - \bar y_b)/(n_b - 1)$. A bin with one row has no variance and is left out.
-    The root of the plain one, `debiased=False`, is the L2 calibration error.
+    What a row adds by meeting itself, noise alone, is left out. With equal weights a bin's term is
+    $(\bar p_b - \bar y_b)^2 - s_b^2/n_b$ with the sample variance of the residuals; where the predictions of a bin are
+    equal too and the outcomes 0 or 1, $s_b^2/n_b = \bar y_b(1 - \bar y_b)/(n_b - 1)$. A bin with one row has no pair
+    and is left out. The plain one, `debiased=False`, is $\sum_b w_b(\bar p_b - \bar y_b)^2$; its root is the L2
+    calibration error.
 
-    Guarantees: 0 on average for a calibrated model whose rows are independent, where the plain one is positive; does
-    not depend on the order of the rows; NaN of nothing. It may be negative.
+    Guarantees: 0 on average for a calibrated model whose rows are independent, whatever they weigh, where the plain one
+    is positive; does not depend on the order of the rows; NaN of nothing. It may be negative.
 
     Args:
         predicted: probabilities, [E].
@@ -87,7 +92,7 @@ def squared_calibration_error(
         The mean, over the weight of the bins that have two rows or, for the plain one, any.
 
     Raises:
-        DataError: a row that counts lies outside [0, 1], a weight is negative, or there is no bin.
+        DataError: the lengths differ, a row that counts lies outside [0, 1], a weight is negative, or there is no bin.
 
     Example:
         >>> p, y = [0.25] * 4 + [0.75] * 4, [0, 0, 0, 1, 1, 1, 1, 1]
@@ -100,17 +105,25 @@ def squared_calibration_error(
     """
     p, y, w = checked_forecasts(predicted, observed, weight)
     index = _bins(p, num_bins)
-    total, squares, gap = (np.bincount(index, weights=part, minlength=num_bins) for part in (w, w**2, w * (y - p)))
-    used = np.bincount(index, minlength=num_bins) >= (2 if debiased else 1)
-    total, squares, gap = total[used], squares[used], gap[used] / total[used]
-    squared = gap**2
-    if debiased:
-        centred = np.zeros(num_bins)
-        centred[used] = gap
-        spread = np.bincount(index, weights=w * (y - p - centred[index]) ** 2, minlength=num_bins)[used]
-        # Of a weighted mean of draws that vary alike; spread / (n (n - 1)) where all weigh the same.
-        squared = squared - spread / total * squares / (total**2 - squares)
-    return float(total @ squared / total.sum()) if len(total) else float("nan")
+    # The light rows of a bin come first, so that sums over pairs grow and no difference of large numbers is taken.
+    order = np.lexsort((w, index))
+    starts = np.flatnonzero(np.diff(index[order], prepend=-1))
+    total, squared = [], []
+    for rows in np.split(order, starts)[1:]:
+        share, gap = w[rows] / w[rows[-1]], (y - p)[rows]
+        if debiased and len(rows) < 2:
+            continue
+        total.append(w[rows].sum())
+        squared.append(_squared_gap(gap, share, debiased))
+    return float(np.average(squared, weights=total)) if total else float("nan")
+
+
+def _squared_gap(gap: np.ndarray, share: np.ndarray, debiased: bool) -> float:
+    """Square of a mean of residuals, or the mean of the products of every two."""
+    if not debiased:
+        return float(np.average(gap, weights=share)) ** 2
+    every_two, weight = (x[1:] @ np.cumsum(x[:-1]) for x in (share * gap, share))
+    return float(every_two / weight)
 
 
 def calibration_noise(
@@ -147,8 +160,7 @@ def calibration_noise(
     """
     p, _, w = checked_forecasts(predicted, np.zeros(np.shape(predicted)), weight)
     index = _bins(p, num_bins)
-    if draws < 1:
-        raise DataError("the noise is seen in draws", {"draws": draws}, "Draw a hundred or more.")
+    draws, seed = count("draws", draws), count("seed", seed, least=0)
     if not len(p):
         return CalibrationNoise(float("nan"), float("nan"), float("nan"))
     order = np.argsort(index, kind="stable")
@@ -165,8 +177,7 @@ def calibration_noise(
 
 def _bins(p: np.ndarray, num_bins: int) -> np.ndarray:
     """Which of the equal-width bins on [0, 1] each prediction lies in; 1 lies in the last."""
-    if num_bins < 1:
-        raise DataError("there is no bin", {"num_bins": num_bins}, "Choose one or more.")
+    num_bins = count("num_bins", num_bins)
     return np.minimum((p * num_bins).astype(int), num_bins - 1)
 
 

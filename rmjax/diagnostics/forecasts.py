@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rmjax.checks import real_numbers
 from rmjax.errors import DataError
 
 
@@ -16,20 +17,22 @@ def checked_forecasts(
     Args:
         predicted: probabilities, [E].
         observed: outcomes, or shares of votes, in [0, 1], [E].
-        weight: what each row weighs, [E]; 1 if absent. A row that weighs 0 is deleted and may hold anything.
+        weight: what each row weighs, [E]; 1 if absent. A row that weighs 0, or 1e-300 of the heaviest, is deleted and
+            may hold anything.
 
     Returns:
-        The three, float64, [rows that count].
+        The three, float64, [rows that count]. Weights are shares of a power of 2 above the heaviest: only their ratios
+        mean anything, and sums of shares do not overflow.
 
     Raises:
         DataError: the lengths differ, or a number lies outside its range.
 
     Example:
         >>> [part.tolist() for part in checked_forecasts([0.25, float("nan")], [1, 0], [2, 0])]
-        [[0.25], [1.0], [2.0]]
+        [[0.25], [1.0], [0.5]]
     """
-    p, y = np.asarray(predicted, np.float64), np.asarray(observed, np.float64)
-    w = np.ones_like(p) if weight is None else np.asarray(weight, np.float64)
+    p, y = real_numbers("predicted", predicted, np.float64), real_numbers("observed", observed, np.float64)
+    w = np.ones_like(p) if weight is None else real_numbers("weight", weight, np.float64)
     if p.ndim != 1 or y.shape != p.shape or w.shape != p.shape:
         raise DataError(
             "every row has a prediction, an outcome and a weight",
@@ -37,7 +40,9 @@ def checked_forecasts(
             "Give one number of each a row.",
         )
     _refuse(~(np.isfinite(w) & (w >= 0)), w, "a weight is negative or not finite", "Give 0 or more.")
-    counts = w > 0
+    if w.size and w.max() > 0:
+        w = np.ldexp(w, -np.frexp(w.max())[1])
+    counts = w > 1e-300
     _refuse(
         counts & ~((p >= 0) & (p <= 1)),
         p,

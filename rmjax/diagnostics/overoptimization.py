@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from rmjax.checks import one_of
+from rmjax.checks import one_of, real_numbers
 from rmjax.errors import DataError
 
 Method = Literal["best_of_n", "rl"]
@@ -32,11 +32,24 @@ class OveroptimizationCurve:
 
     def __post_init__(self):
         one_of("method", self.method, ("best_of_n", "rl"))
-        if not (np.isfinite(self.alpha) and np.isfinite(self.beta) and self.beta > 0):
+        alpha, beta = (real_numbers(name, getattr(self, name), np.float64) for name in ("alpha", "beta"))
+        if alpha.ndim or beta.ndim:
+            raise DataError(
+                "a curve has one coefficient of each kind",
+                {"alpha": alpha.shape, "beta": beta.shape},
+                "Make one curve for each.",
+            )
+        if not (np.isfinite(alpha) and 0 < beta < np.inf):
             raise DataError(
                 "a curve that does not bend down has no peak",
                 {"alpha": self.alpha, "beta": self.beta},
                 "Give finite numbers and a positive beta.",
+            )
+        if not np.isfinite([self.peak.kl, self.peak.reward]).all():
+            raise DataError(
+                "the peak of the curve lies beyond all numbers",
+                {"alpha": self.alpha, "beta": self.beta},
+                "Give coefficients of like sizes; so flat a curve was fitted far from its peak.",
             )
 
     def reward(self, distance: ArrayLike) -> np.ndarray:
@@ -49,15 +62,16 @@ class OveroptimizationCurve:
             The reward, above that of the reference policy.
 
         Raises:
-            DataError: a distance is negative or not a number.
+            DataError: a distance is negative or not a finite number.
 
         Example:
             >>> OveroptimizationCurve("best_of_n", 1.0, 0.25).reward([0.0, 2.0, 4.0]).tolist()
             [0.0, 1.0, 0.0]
         """
-        d = _at_least("a distance is the root of a divergence", distance, 0)
-        bent = d**2 if self.method == "best_of_n" else special.xlogy(d, d)
-        return self.alpha * d - self.beta * bent
+        d = _within("a distance is the root of a divergence", distance, 0, np.finfo(np.float64).max)
+        with np.errstate(over="ignore"):
+            bent = d * (self.beta * d) if self.method == "best_of_n" else special.xlogy(self.beta * d, d)
+            return self.alpha * d - bent
 
     @property
     def peak(self) -> Peak:
@@ -75,12 +89,12 @@ class OveroptimizationCurve:
             >>> OveroptimizationCurve("best_of_n", 1.0, 0.25).peak.reward
             1.0
         """
-        if self.method == "best_of_n":
-            distance = max(self.alpha / (2 * self.beta), 0.0)
-        else:
-            distance = np.exp(self.alpha / self.beta - 1)
-        kl = distance**2
-        return Peak(*(float(x) for x in (distance, kl, self.reward(distance), n_of_kl(kl))))
+        with np.errstate(over="ignore"):
+            ratio = np.float64(self.alpha) / self.beta
+            distance = np.maximum(ratio / 2, 0) if self.method == "best_of_n" else np.exp(ratio - 1)
+            kl = distance**2
+            reward = self.alpha / 2 * distance if self.method == "best_of_n" else self.beta * distance
+        return Peak(*(float(x) for x in (distance, kl, reward, n_of_kl(kl))))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,8 +132,9 @@ def kl_best_of_n(n: ArrayLike) -> np.ndarray:
         Stiennon et al., Learning to summarize from human feedback, NeurIPS 2020, appendix G.3; Beirami et al.,
         Theoretical guarantees on the best-of-n alignment policy, 2024, for the bound.
     """
-    n = _at_least("best of n takes one sample or more", n, 1)
-    return np.log(n) - (n - 1) / n
+    n = _within("best of n takes one sample or more", n, 1)
+    finite = np.minimum(n, 1e300)  # from which on the fraction is 1
+    return np.log(n) - (finite - 1) / finite
 
 
 def n_of_kl(kl: ArrayLike) -> np.ndarray:
@@ -148,7 +163,7 @@ def n_of_kl(kl: ArrayLike) -> np.ndarray:
     Reference:
         Corless et al., On the Lambert W function, Advances in Computational Mathematics 1996.
     """
-    kl = _at_least("a divergence is no less than 0", kl, 0)
+    kl = np.minimum(_within("a divergence is no less than 0", kl, 0), 1e3)  # which has more samples than numbers reach
     t = kl + np.sqrt(2 * kl)  # log n, from above: KL = t - 1 + e^-t is convex, and Newton's steps come down to it
     for _ in range(_STEPS):
         slope = -np.expm1(-t)
@@ -157,10 +172,12 @@ def n_of_kl(kl: ArrayLike) -> np.ndarray:
         return np.exp(t)
 
 
-def _at_least(what: str, value: ArrayLike, least: float) -> np.ndarray:
-    """The numbers, or an error with the first that is smaller."""
-    x = np.asarray(value, np.float64)
-    bad = ~(x >= least)
+def _within(what: str, value: ArrayLike, least: float, most: float = np.inf) -> np.ndarray:
+    """The numbers, or an error with the first that is smaller or larger."""
+    x = real_numbers("the argument", value, np.float64)
+    bad = ~((x >= least) & (x <= most))
     if bad.any():
-        raise DataError(what, {"position": int(np.argmax(bad)), "value": x[bad].flat[0]}, f"Give {least} or more.")
+        finite = " finite" if most < np.inf else ""
+        numbers = {"position": int(np.argmax(bad)), "value": x[bad].flat[0]}
+        raise DataError(what, numbers, f"Give{finite} numbers of {least} or more.")
     return x

@@ -42,7 +42,7 @@ def brier_score(predicted: ArrayLike, observed: ArrayLike, weight: ArrayLike | N
         The score.
 
     Raises:
-        DataError: a row that counts lies outside [0, 1], or a weight is negative.
+        DataError: the lengths differ, a row that counts lies outside [0, 1], or a weight is negative.
 
     Example:
         >>> brier_score([0.5, 1.0], [1, 1])
@@ -73,7 +73,7 @@ def log_score(predicted: ArrayLike, observed: ArrayLike, weight: ArrayLike | Non
         The score, in nats.
 
     Raises:
-        DataError: a row that counts lies outside [0, 1], or a weight is negative.
+        DataError: the lengths differ, a row that counts lies outside [0, 1], or a weight is negative.
 
     Example:
         >>> round(log_score([0.5, 0.5], [1, 0]), 6), log_score([0.0], [1])
@@ -111,7 +111,8 @@ def murphy_decomposition(
         The score and its three parts. An infinite log score has infinite miscalibration.
 
     Raises:
-        DataError: a row that counts lies outside [0, 1], a weight is negative, or the score is unknown.
+        DataError: the lengths differ, a row that counts lies outside [0, 1], a weight is negative, or the score is
+            unknown.
 
     Example:
         >>> parts = murphy_decomposition([0.25, 0.25, 0.75, 0.75], [0, 0, 0, 1])
@@ -150,7 +151,8 @@ def corp_decomposition(
         The score and its three parts. An infinite log score has infinite miscalibration.
 
     Raises:
-        DataError: a row that counts lies outside [0, 1], a weight is negative, or the score is unknown.
+        DataError: the lengths differ, a row that counts lies outside [0, 1], a weight is negative, or the score is
+            unknown.
 
     Example:
         >>> parts = corp_decomposition([0.1, 0.2, 0.8, 0.9], [0, 1, 0, 1])
@@ -169,12 +171,13 @@ def _decompose(predicted, observed, weight, score: Score, *, monotone: bool) -> 
     loss = _brier if score == "brier" else _log
     p, y, w = checked_forecasts(predicted, observed, weight)
     # Equal predictions are one group before anything is pooled: else the order of the rows would decide.
-    value, group = np.unique(p, return_inverse=True)
+    _, group = np.unique(p, return_inverse=True)
     total = np.bincount(group, weights=w)
-    share = np.clip(np.bincount(group, weights=w * y) / total, 0, 1)
-    recalibrated = np.clip(optimize.isotonic_regression(share, weights=total).x, 0, 1) if monotone else share
+    share = np.bincount(group, weights=w * y) / total
+    recalibrated = optimize.isotonic_regression(share, weights=total).x if monotone else share
     base = np.full_like(share, np.average(share, weights=total) if len(share) else np.nan)
-    of_predictions, of_recalibrated, of_base = (_mean(loss, c, share, total) for c in (value, recalibrated, base))
+    of_recalibrated, of_base = (_mean(loss, c, share, total) for c in (recalibrated, base))
+    of_predictions = _mean(loss, p, y, w)  # row by row: beside a heavy row a share forgets what was ruled out
     return ScoreDecomposition(
         score=of_predictions,
         miscalibration=_no_less_than_0(of_predictions - of_recalibrated),

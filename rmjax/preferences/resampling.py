@@ -6,16 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rmjax.errors import DataError
+from rmjax.checks import count
 
 _AT_ONCE = 4_000_000  # numbers in one batch
 
 
 def draws(items: int, resamples: int, seed: int, *, width: int = 1) -> Iterator[np.ndarray]:
     """How often every item is drawn, in batches [batch, items], float64; `width` numbers are made of each draw."""
-    if resamples < 2:
-        raise DataError("an error needs two resamples", {"resamples": resamples}, "Ask for 1000, say.")
-    rng = np.random.default_rng(seed)
+    count("resamples", resamples, least=2)  # which an error needs
+    rng = np.random.default_rng(count("seed", seed, least=0))
     batch = max(1, _AT_ONCE // max(width, items))
     for start in range(0, resamples, batch):
         drawn = rng.multinomial(items, np.full(items, 1 / items), min(batch, resamples - start))

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from scipy import optimize
 
 from rmjax.arrays import Array, at_least_float32
+from rmjax.checks import count
 from rmjax.comparisons import Comparisons, Ties
 from rmjax.errors import DataError, SampleSizeError
 from rmjax.identifiability.tally import Tally, tally
@@ -151,8 +152,7 @@ def fit_skew(
         Zhang et al., arXiv 2410.02197, 2024; Balduzzi, Tuyls, Perolat and Graepel, Re-evaluating evaluation, 2018.
     """
     for name, value in (("rank", rank), ("starts", starts), ("max_iterations", max_iterations)):
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise DataError(f"{name} is a positive whole number", {name: value}, "Choose 1 or more.")
+        count(name, value)
     if not 0 < tolerance < np.inf:
         raise DataError("a tolerance is positive", {"tolerance": tolerance}, "Choose one, such as 1e-7.")
     votes = tally(comparisons, ties)

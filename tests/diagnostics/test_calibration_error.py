@@ -5,8 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rmjax.diagnostics import (
+    brier_score,
+    calibration_noise,
+    expected_calibration_error,
+    log_score,
+    squared_calibration_error,
+)
 from rmjax.diagnostics import calibration_error as module
-from rmjax.diagnostics import calibration_noise, expected_calibration_error, squared_calibration_error
 from rmjax.errors import DataError
 from tests.diagnostics.forecasts import P, Y, tied
 
@@ -39,6 +45,30 @@ def test_the_errors_do_not_know_the_order_of_the_rows(seed):
     p, y, w = tied(seed)
     order = np.random.default_rng(seed).permutation(60)
     np.testing.assert_allclose(errors(p, y, w), errors(p[order], y[order], w[order]), rtol=0, atol=1e-12)
+
+
+@given(seeds)
+def test_weighted_errors_are_those_of_their_definition(seed):
+    """Bins that hold their lower edge, and sums written out over rows and over pairs of rows."""
+    rng = np.random.default_rng(seed)
+    p, y, w = rng.integers(0, 33, 20) / 32, rng.integers(0, 2, 20), rng.choice([0.5, 1, 3, 1e6], 20)
+    r, plain, squared, debiased, weights = y - p, 0.0, 0.0, 0.0, 0.0
+    for b in range(4):
+        rows = np.flatnonzero((p >= b / 4) & ((p < (b + 1) / 4) | (b == 3)))
+        if len(rows):
+            plain += abs(w[rows] @ r[rows])
+            squared += (w[rows] @ r[rows]) ** 2 / w[rows].sum()
+        if len(rows) > 1:
+            pairs = [(w[i] * w[j] * r[i] * r[j], w[i] * w[j]) for i in rows for j in rows if i != j]
+            debiased += w[rows].sum() * np.divide(*np.sum(pairs, axis=0))
+            weights += w[rows].sum()
+    expected = [plain / w.sum(), squared / w.sum(), debiased / weights if weights else np.nan]
+    found = [
+        expected_calibration_error(p, y, w, num_bins=4),
+        squared_calibration_error(p, y, w, num_bins=4, debiased=False),
+        squared_calibration_error(p, y, w, num_bins=4),
+    ]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 @given(seeds)
@@ -79,6 +109,36 @@ def test_noise_of_equal_forecasts_is_the_binomial_variance(seed):
     shares = np.array([part.mean() for part in np.split(y, np.cumsum(n)[:-1])])
     gaps = ((np.arange(10) + 0.5) / 10 - shares) ** 2 - shares * (1 - shares) / (n - 1)
     assert squared_calibration_error(p, y) == pytest.approx(n @ gaps / n.sum(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("chance", "votes"),
+    [
+        ([0.5] * 10, [1] * 8 + [10] * 2),
+        ([0.5] * 5 + [0.99] * 5, [1] * 5 + [5] * 5),
+        ([0.905] * 10 + [0.995] * 10, [5] * 10 + [1] * 10),
+    ],
+    ids=["votes of one chance", "one bin of two chances", "the last bin"],
+)
+def test_the_noise_of_weights_is_taken_out_as_well(chance, votes):
+    """Shares of votes that weigh their number: the heavier a row, the less it varies, and pairs of rows do not care."""
+    p, n = np.array(chance), np.array(votes)
+    shares = np.random.default_rng(7).binomial(n, p, (20_000, len(p))) / n
+    found = np.array([squared_calibration_error(p, y, n, num_bins=1) for y in shares])
+    assert abs(found.mean()) < 4 * found.std() / np.sqrt(20_000)
+
+
+@pytest.mark.parametrize("size", [2.0**-1074, 2.0**-700, 2.0**700, 2.0**1023])
+def test_only_ratios_of_weights_count(size):
+    p, y, w = [0.31, 0.32, 0.7], [0, 1, 0], np.array([1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(errors(p, y, w * size), errors(p, y, w))
+    assert calibration_noise(p, w * size, draws=20) == calibration_noise(p, w, draws=20)
+
+
+def test_a_light_row_leaves_its_products_with_a_heavy_one():
+    """Each pair weighs the same in a bin of two, whatever the two weigh: .69 times -.32, or in the last digits."""
+    for light in (1, 1e-8, 1e-17, 1e-290):
+        assert squared_calibration_error([0.31, 0.32], [0, 1], [1, light]) == pytest.approx(-0.31 * 0.68, rel=1e-14)
 
 
 def test_the_squared_error_is_0_on_average_for_a_calibrated_model_and_the_plain_one_is_not():
@@ -134,6 +194,15 @@ def test_the_noise_is_seeded_does_not_know_its_parts_and_is_0_for_certainties(mo
     assert calibration_noise([0, 0, 1]).upper == 0
 
 
+def test_the_noise_tells_mean_median_and_95_in_100():
+    """One row that predicts .1 of two that are certain: the error is .05 in 9 of 10 draws, and .45 in 1."""
+    noise = calibration_noise([0.1, 1.0], draws=20_000)
+    assert noise.mean == pytest.approx(0.09, abs=4 * 0.12 / np.sqrt(20_000))
+    assert noise.median == pytest.approx(0.05)
+    rarely, rather_more = (calibration_noise([p, 1.0], draws=20_000).upper for p in (0.04, 0.06))
+    assert (rarely, rather_more) == (pytest.approx(0.02), pytest.approx(0.47))
+
+
 @given(seeds)
 def test_the_noise_knows_weights(seed):
     """Where one row outweighs all others the error is that row's gap: p of the time 1-p, and else p."""
@@ -161,17 +230,33 @@ def test_the_errors_of_nothing_are_not_numbers():
         ([0.2, 0.3], [1, 0], [float("inf"), 1], "weight is negative or not finite.*row=0"),
         ([0.2, 0.3], [1], None, "every row has a prediction"),
         ([[0.2]], [[1]], None, "every row has a prediction"),
+        (["high"], [1], None, "predicted holds numbers"),
+        ([0.2, 0.3], [[1], [0, 1]], None, "observed holds numbers"),
+        ([0.2], [1], ["much"], "weight holds numbers"),
+        ([0.2, 0.3], [1, 2], None, "no share.*row=1, value=2"),
+        ([0.2, 0.3], [1, float("nan")], None, "no share.*row=1"),
     ],
 )
 def test_a_bad_row_is_named(predicted, observed, weight, match):
-    for error in (expected_calibration_error, squared_calibration_error):
+    for error in (expected_calibration_error, squared_calibration_error, brier_score, log_score):
         with pytest.raises(DataError, match=match):
             error(predicted, observed, weight)
 
 
-def test_no_bins_and_no_draws_are_refused():
-    for of in (lambda: expected_calibration_error(P, Y, num_bins=0), lambda: calibration_noise(P, num_bins=0)):
-        with pytest.raises(DataError, match="no bin"):
-            of()
-    with pytest.raises(DataError, match="draws=0"):
-        calibration_noise(P, draws=0)
+@pytest.mark.parametrize("number", [0, 2.5, 10.0, True, None, "10", float("nan"), 10**12])
+def test_bins_and_draws_are_counted(number):
+    for of in (expected_calibration_error, squared_calibration_error):
+        with pytest.raises(DataError, match="num_bins is a whole number"):
+            of(P, Y, num_bins=number)
+    for name in ("num_bins", "draws"):
+        with pytest.raises(DataError, match=f"{name} is a whole number"):
+            calibration_noise(P, **{name: number})
+    if number != 0:
+        with pytest.raises(DataError, match="seed is a whole number"):
+            calibration_noise(P, seed=-1 if number == 10**12 else number)
+
+
+def test_many_bins_are_as_many_as_hold_rows():
+    assert expected_calibration_error(P, Y, num_bins=2**31 - 1) == pytest.approx(
+        np.mean([0.05, 0.15, 0.75, 0.35, 0.55, 0.05, 0.05, 0.35, 0.75, 0.15, 0.05, 0.05])
+    )

@@ -128,7 +128,14 @@ def test_samples_are_told_to_the_last_digit_near_one(n):
 
 
 def test_more_samples_than_numbers_reach_are_infinite():
-    assert n_of_kl(800.0) == np.inf
+    np.testing.assert_array_equal(n_of_kl([800.0, 1e308, np.inf]), np.inf)
+    assert kl_best_of_n(np.inf) == np.inf
+    assert kl_best_of_n(1.7e308) == pytest.approx(np.log(1.7e308) - 1)
+
+
+def test_rewards_far_away_fall_without_end():
+    assert OveroptimizationCurve("best_of_n", 1.0, 0.1).reward(1e300) == -np.inf
+    assert OveroptimizationCurve("rl", 1.0, 0.1).reward(1e300) < -1e301
 
 
 @pytest.mark.parametrize(
@@ -138,6 +145,18 @@ def test_more_samples_than_numbers_reach_are_infinite():
         (lambda: n_of_kl(-1e-9), "divergence"),
         (lambda: n_of_kl(float("nan")), "divergence"),
         (lambda: OveroptimizationCurve("rl", 1, 1).reward([1, -1]), "distance.*position=1"),
+        (lambda: OveroptimizationCurve("rl", 1, 1).reward(-0.5), "distance.*value=-0.5"),
+        (lambda: OveroptimizationCurve("rl", 1, 1).reward(np.inf), "distance.*value=inf.*Give finite"),
+        (lambda: OveroptimizationCurve("rl", 1, 1).reward("far"), "holds numbers"),
+        (lambda: kl_best_of_n("many"), "holds numbers"),
+        (lambda: n_of_kl([[1], [1, 2]]), "holds numbers"),
+        (lambda: OveroptimizationCurve("rl", 1, 0.001), "beyond all numbers"),
+        (lambda: OveroptimizationCurve("rl", 360, 1), "beyond all numbers"),
+        (lambda: OveroptimizationCurve("best_of_n", 1.0, 1e-200), "beyond all numbers"),
+        (lambda: OveroptimizationCurve("best_of_n", 1e300, 1e-300), "beyond all numbers"),
+        (lambda: OveroptimizationCurve("rl", "a", 1), "alpha holds numbers"),
+        (lambda: OveroptimizationCurve("rl", 1, None), "does not bend"),
+        (lambda: OveroptimizationCurve("rl", [1, 2], 1), "one coefficient of each"),
         (lambda: OveroptimizationCurve("rl", 1, 0), "does not bend"),
         (lambda: OveroptimizationCurve("rl", float("nan"), 1), "does not bend"),
         (lambda: OveroptimizationCurve("ppo", 1, 1), "method"),

@@ -122,6 +122,20 @@ def test_recalibration_in_order_saves_at_most_what_recalibration_of_each_value_s
 
 @each_score
 @given(seed=seeds)
+def test_recalibration_in_order_is_the_weighted_isotonic_regression(score, seed):
+    """The largest over all beginnings of the smallest weighted mean over all ends (Barlow et al. 1972)."""
+    rng = np.random.default_rng(seed)
+    p, y, w = np.sort(rng.random(8)), rng.random(8), rng.choice([1, 9, 100], 8)
+    means = [[np.average(y[i : j + 1], weights=w[i : j + 1]) if i <= j else np.nan for j in range(8)] for i in range(8)]
+    ordered = [max(np.min(means[i][k:]) for i in range(k + 1)) for k in range(8)]
+    best = SCORES[score](ordered, y, w)
+    found = corp_decomposition(p, y, w, score=score)
+    assert found.miscalibration == pytest.approx(SCORES[score](p, y, w) - best, abs=1e-12)
+    assert found.discrimination == pytest.approx(found.uncertainty - best, abs=1e-12)
+
+
+@each_score
+@given(seed=seeds)
 def test_discrimination_knows_only_the_order_of_the_forecasts(score, seed):
     p, k, n = votes(seed)
     share = k / np.maximum(n, 1)
@@ -151,6 +165,23 @@ def test_what_was_ruled_out_and_happens_costs_everything(decompose):
     found = decompose([0.0, 0.0, 1.0], [0, 1, 1], score="log")
     assert found.score == found.miscalibration == np.inf
     assert np.isfinite([found.discrimination, found.uncertainty]).all()
+
+
+@each_kind
+def test_beside_a_heavy_row_what_was_ruled_out_is_not_forgotten(decompose):
+    p, y, w = [1.0, 1.0], [1, 0], [1, 1e-17]
+    assert decompose(p, y, w, score="log").score == log_score(p, y, w) == np.inf
+
+
+@each_score
+@each_kind
+def test_only_ratios_of_weights_count(decompose, score):
+    w = np.ones(12)
+    for size in (2.0**-1074, 2.0**1023):
+        np.testing.assert_array_equal(
+            parts(decompose(P, Y, w * size, score=score)), parts(decompose(P, Y, w, score=score))
+        )
+        assert SCORES[score](P, Y, w * size) == SCORES[score](P, Y, w)
 
 
 @each_score
