@@ -506,10 +506,10 @@ def softplus(x: jax.Array) -> jax.Array:
     ),
     # Forecasts
     Fault(
-        "noise that is taken out twice",
+        "a squared error that keeps the noise of its rows",
         "diagnostics/calibration_error.py",
-        "squared = squared - spread",
-        "squared = squared - 2 * spread",
+        "(x[1:] @ np.cumsum(x[:-1]) for x in",
+        "(x.sum() ** 2 for x in",
         "diagnostics/test_calibration_error.py",
     ),
     Fault(
@@ -522,15 +522,22 @@ def softplus(x: jax.Array) -> jax.Array:
     Fault(
         "equal forecasts pooled in the order of the file",
         "diagnostics/proper_scores.py",
-        "value, group = np.unique(p, return_inverse=True)",
-        "value, group = np.sort(p), np.argsort(np.argsort(p, kind='stable'), kind='stable')",
+        "_, group = np.unique(p, return_inverse=True)",
+        "_, group = np.sort(p), np.argsort(np.argsort(p, kind='stable'), kind='stable')",
+        "diagnostics/test_proper_scores.py",
+    ),
+    Fault(
+        "an isotonic regression without weights",
+        "diagnostics/proper_scores.py",
+        "optimize.isotonic_regression(share, weights=total)",
+        "optimize.isotonic_regression(share)",
         "diagnostics/test_proper_scores.py",
     ),
     Fault(
         "the distance of the peak for that of no reward",
         "diagnostics/overoptimization.py",
-        "self.alpha / (2 * self.beta)",
-        "self.alpha / self.beta",
+        "np.maximum(ratio / 2, 0)",
+        "np.maximum(ratio, 0)",
         "diagnostics/test_overoptimization.py",
     ),
     # The laws themselves
