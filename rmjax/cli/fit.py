@@ -17,7 +17,7 @@ from rmjax.cli.outputs import check_directory
 from rmjax.data.formats.judgements import Columns, Judgements, read_judgements
 from rmjax.errors import DataError
 from rmjax.preferences import Verdict, fit, scalar_verdict
-from rmjax.report.ranking import Ranking, as_json, figure, rank, sentences
+from rmjax.report.ranking import Ranking, as_json, check_level, figure, rank, sentences
 from rmjax.report.standalone import standalone
 
 _ROWS_SHOWN = 40
@@ -64,8 +64,7 @@ def run_fit(config: Annotated[FitConfig, tyro.conf.arg(name="")], *, json: bool 
     """
     where = show.console(json)
     check_directory(config.output)
-    if not 0 < config.level < 1:
-        raise DataError("a level lies between 0 and 1", {"level": config.level}, "Give --level 0.95, say.")
+    check_level(config.level)
     if Path(config.votes).is_file():  # what is no file is refused by the reader
         size = Path(config.votes).stat().st_size
         where.print(f"reading {size / 1e6:,.1f} MB: about 4 seconds for a million rows", highlight=False)
@@ -95,7 +94,8 @@ def run_fit(config: Annotated[FitConfig, tyro.conf.arg(name="")], *, json: bool 
         return
     where.print(_table(ranking))
     for name, value in estimate.parameters.items():
-        where.print(f"{name}: {value:.4f} (standard error {estimate.parameter_error(name):.4f})", highlight=False)
+        error = estimate.parameter_error(name, errors=config.errors)
+        where.print(f"{name}: {value:.4f} (standard error {error:.4f})", highlight=False)
     for sentence in (*told, *([verdict.sentence] if verdict else [])):
         where.print(f"• {sentence}", highlight=False, markup=False)
     show.notes(_notes(data), where)

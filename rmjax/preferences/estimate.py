@@ -12,7 +12,7 @@ from scipy import special
 
 from rmjax.checks import one_of
 from rmjax.comparisons import Comparisons, Rankings, Ties
-from rmjax.errors import DataError, SampleSizeError
+from rmjax.errors import DataError, RMJaxError, SampleSizeError
 from rmjax.identifiability.identify import Identification
 from rmjax.preferences.influence import Errors, influence
 from rmjax.preferences.linear import Gauge
@@ -138,7 +138,8 @@ class Fit:
         """Scores and standard errors relative to one item, or to the mean of each set whose contrasts are finite.
 
         Contrasts are the same whatever the reference; these standard errors are not, and those of two items do not
-        combine into that of their difference.
+        combine into that of their difference. Under a ridge and without a reference they are those of the posterior of
+        a score, whose prior has mean 0.
 
         Args:
             reference: index of an item; the mean, if unset.
@@ -204,6 +205,10 @@ class Fit:
         Raises:
             DataError: no such parameter, or there are no clusters.
         """
+        if not self.parameters:
+            raise DataError(
+                "the fit has no parameters", {"name": repr(name)}, "Fit a link with ties, or the effect of position."
+            )
         one_of("name", name, tuple(self.parameters))
         direction = np.zeros((len(self.solution.optimum.x), 1))
         direction[self.solution.terms.items + self.solution.terms.names.index(name)] = 1
@@ -237,6 +242,13 @@ class Fit:
         one_of("errors", errors, get_args(Errors))
         solved = self._solve(directions)
         if errors == "model":
-            return solved.T @ directions
+            found = solved.T @ directions
+            if (np.diagonal(found) < 0).any():
+                raise RMJaxError(
+                    "the votes are too uneven for float64: a variance came out negative",
+                    {"variance": float(np.diagonal(found).min())},
+                    "Weigh votes more evenly, or drop those that hardly count.",
+                )
+            return found
         moved = influence(self.solution, solved, errors)
         return moved.T @ moved

@@ -11,7 +11,7 @@ from rmjax.errors import DataError
 from rmjax.losses.links import WITH_TIES
 from rmjax.preferences.listwise import RankingTerms
 from rmjax.preferences.pairwise import PairTerms, row_terms
-from rmjax.preferences.rows import Rows
+from rmjax.preferences.rows import Rows, gather
 
 if TYPE_CHECKING:
     from rmjax.preferences.estimate import Solution
@@ -47,17 +47,37 @@ def influence(solution: Solution, solved: np.ndarray, errors: Errors) -> np.ndar
             return _of_rankings(terms, x, solved, np.sqrt(terms.weight))
         return _summed(_of_rankings(terms, x, solved, terms.weight), np.asarray(data.cluster)[terms.ranking])
     if errors == "sandwich":
-        return _of_votes(terms, x, solved)
+        return _of_votes(terms, solution, solved)
     return _of_clusters(terms, solution, solved)
 
 
-def _of_votes(terms: PairTerms, x: np.ndarray, solved: np.ndarray) -> np.ndarray:
+def _of_votes(terms: PairTerms, solution: Solution, solved: np.ndarray) -> np.ndarray:
     """One row per pair and kind of vote: so many equal votes count as the root of their number."""
-    moved = [
-        np.sqrt(terms.rows.votes[:, kind])[:, None] * _moved(terms.rows, slope, solved, terms.items)
-        for kind, slope in enumerate(_slopes(terms, x, terms.rows))
-    ]
+    rows, x = terms.rows, solution.optimum.x
+    number = list(rows.votes.T)
+    slopes = _slopes(terms, x, rows)
+    moved = []
+    if solution.ties == "half":  # a tie is one vote, that pulls half to either side, and not two of half a weight
+        slopes.append((slopes[0] + slopes[1]) / 2)
+        ties = _ties(terms, solution)
+        number = [number[0] - ties / 2, number[1] - ties / 2, ties]
+    for votes, slope in zip(number, slopes, strict=True):
+        moved.append(np.sqrt(np.maximum(votes, 0))[:, None] * _moved(rows, slope, solved, terms.items))
     return np.concatenate(moved)
+
+
+def _ties(terms: PairTerms, solution: Solution) -> np.ndarray:
+    """How many votes of every row are ties, [E]."""
+    apart = gather(solution.data, "davidson", None, terms.position)  # type: ignore[arg-type]
+    first, second = (solution.number[side] for side in (apart.first, apart.second))
+
+    def key(first: np.ndarray, second: np.ndarray, order: np.ndarray) -> np.ndarray:
+        return (first.astype(np.int64) * terms.items + second) * 3 + order.astype(np.int64) + 1
+
+    own, other = key(terms.rows.first, terms.rows.second, terms.rows.order), key(first, second, apart.order)
+    rank = np.argsort(other)
+    at = rank[np.searchsorted(other, own, sorter=rank)]  # every row has votes, and stands there too
+    return apart.votes[at, 2]
 
 
 def _of_clusters(terms: PairTerms, solution: Solution, solved: np.ndarray) -> np.ndarray:

@@ -21,6 +21,9 @@ _LARGEST, _COLUMNS = 6_000, 100
 # Entries a row of a graph that is nearly a path or a tree, which is factorised without filling up. On such graphs
 # conjugate gradients need as many steps as the graph is long; on others the steps are few and a factor is full.
 _THIN = 6
+# Entries a row of a tree or a path, with a few edges more: at once, and exactly. A coarse solution has its errors at
+# the light edges of an uneven tree, and steps would carry their margins to where curvature is rounding.
+_TREE = 3.2
 _TRIED = 500
 EXACT = 1e-13
 
@@ -83,7 +86,8 @@ class Gauge:
                 return self.project(factor(b))
             if b.ndim > 1:
                 return np.stack([solve(column) for column in b.T], axis=1)
-            found = _by_gradients(hessian, b, accuracy, _TRIED)
+            entries = hessian.nnz / size if isinstance(hessian, sparse.csr_array) else np.inf
+            found = None if entries <= _TREE else _by_gradients(hessian, b, accuracy, _TRIED)
             if found is None and isinstance(hessian, sparse.csr_array) and hessian.nnz <= _THIN * size:
                 factor = self._factor_of_thin(hessian)
                 found = factor(b)
@@ -113,11 +117,7 @@ class Gauge:
         try:
             factor = linalg.cho_factor(full)
         except linalg.LinAlgError as error:
-            raise RMJaxError(
-                "the votes are too uneven for float64: what the largest weights round is more than the smallest say",
-                {"unknowns": len(full), "largest": float(full.diagonal().max()), "problem": str(error)},
-                "Weigh votes more evenly, or drop those that hardly count.",
-            ) from error
+            raise _too_uneven(hessian, error) from error
         return lambda b: linalg.cho_solve(factor, b)
 
     def _factor_of_thin(self, hessian: sparse.csr_array) -> Callable[[np.ndarray], np.ndarray]:
@@ -129,18 +129,29 @@ class Gauge:
             # A ridge on the scores leaves no null space, and nothing to hold.
             ridged = np.abs(hessian.sum(axis=1))[: len(self.block)] > 1e-8 * own[: len(self.block)]
             held[: len(self.block)][ridged] = 0
-        factor = sparse_linalg.splu(
-            (hessian + sparse.diags_array(held)).tocsc(),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0,
-            options={"SymmetricMode": True},
-        )
+        try:
+            factor = sparse_linalg.splu(
+                (hessian + sparse.diags_array(held)).tocsc(),
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=0,
+                options={"SymmetricMode": True},
+            )
+        except RuntimeError as error:
+            raise _too_uneven(hessian, error) from error
 
         def solve(b: np.ndarray) -> np.ndarray:
             found = self.project(factor.solve(b))
             return found + factor.solve(self.project(b - hessian @ found))  # the second step takes off what was rounded
 
         return solve
+
+
+def _too_uneven(hessian: Matrix, problem: Exception) -> RMJaxError:
+    return RMJaxError(
+        "the votes are too uneven for float64: what the largest weights round is more than the smallest say",
+        {"unknowns": len(hessian.diagonal()), "largest": float(hessian.diagonal().max()), "problem": str(problem)},
+        "Weigh votes more evenly, or drop those that hardly count.",
+    )
 
 
 def _by_gradients(hessian: Matrix, b: np.ndarray, accuracy: float, steps: int) -> np.ndarray | None:

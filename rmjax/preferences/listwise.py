@@ -53,6 +53,13 @@ class RankingTerms:
             hessian = hessian + assemble(row.ravel(), column.ravel(), bend.ravel(), self.items, dense)
         return value, gradient, hessian
 
+    def reach(self, step: np.ndarray) -> float:
+        """The most that a step moves a margin of two alternatives of one ranking."""
+        moved = step[self.order]
+        high = np.where(self.shown, moved, -np.inf).max(axis=1, initial=-np.inf)
+        low = np.where(self.shown, moved, np.inf).min(axis=1, initial=np.inf)
+        return float((high - low).max(initial=0))
+
     def chances(self, x: np.ndarray, block: slice) -> tuple[np.ndarray, np.ndarray]:
         """Loss of every choice [R, K], and chances of all that were left [R, K choices, K]; 0 where no choice is."""
         order, shown, chosen = self.order[block], self.shown[block], self.chosen[block]

@@ -11,6 +11,9 @@ from rmjax.errors import RMJaxError
 from rmjax.preferences.linear import EXACT, Gauge, Matrix
 
 _STEPS = 200
+# Logits that a margin moves in one step, at most: a step that is solved coarsely may carry a margin so far that its
+# curvature is rounding, and a Newton step leads nowhere from there. A first step from 0 moves margins by about 2.
+_REACH = 4.0
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
@@ -23,6 +26,10 @@ class Objective(Protocol):
 
     def derivatives(self, x: np.ndarray) -> tuple[float, np.ndarray, Matrix]:
         """Nats, gradient and Hessian."""
+        ...
+
+    def reach(self, step: np.ndarray) -> float:
+        """The most that a step of the unknowns moves a margin, in logits."""
         ...
 
 
@@ -57,6 +64,9 @@ def minimise(objective: Objective, start: np.ndarray, gauge: Gauge, positive: in
     for iteration in range(1, _STEPS + 1):
         step = -gauge.solver(hessian, _accuracy(value, gradient, hessian))(gradient)
         decrement = -float(gradient @ step)
+        # No solution of a system that has one goes up; where rounding is all that is left, the gradient says so below.
+        if not decrement >= 0:
+            break
         moved = _descend(objective, x, value, step, decrement, positive)
         if moved is None:
             break
@@ -71,7 +81,7 @@ def minimise(objective: Objective, start: np.ndarray, gauge: Gauge, positive: in
         raise RMJaxError(
             "the maximum of the likelihood was not reached",
             {"steps": iteration, "gradient": float(np.abs(gradient).max())},
-            "The votes may be so uneven that the likelihood is flat; give a ridge, or report the data.",
+            "The votes may be too uneven for float64; give a ridge, or drop those that hardly count.",
         )
     return Optimum(x, value, gradient, hessian, iteration)
 
@@ -87,9 +97,9 @@ def _descend(
     objective: Objective, x: np.ndarray, value: float, step: np.ndarray, decrement: float, positive: int | None
 ) -> tuple[np.ndarray, tuple[float, np.ndarray, Matrix]] | None:
     """The first of the step, its half, its quarter that descends, with its derivatives; None where none does."""
-    size = 1.0
+    size = min(1.0, _REACH / max(objective.reach(step), _REACH))
     if positive is not None and step[positive] < 0:
-        size = min(1.0, -0.9 * x[positive] / step[positive])
+        size = min(size, -0.9 * x[positive] / step[positive])
     for halvings in range(60):
         moved = x + size * step
         # Most whole steps descend, and then their derivatives are needed next.

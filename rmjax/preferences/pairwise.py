@@ -49,6 +49,11 @@ class PairTerms:
         gradient[: self.items] += self.ridge * x[: self.items]
         return value, gradient, self.hessian(bend)
 
+    def reach(self, step: np.ndarray) -> float:
+        """The most that a step moves a margin or a parameter."""
+        moved = step[self.rows.first] - step[self.rows.second]
+        return float(max(np.abs(moved).max(initial=0), np.abs(step[self.items :]).max(initial=0)))
+
     def terms(self, x: np.ndarray, *, curved: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Loss [E], its gradient [E, U] and Hessian [E, U, U] by margin and parameters, row by row."""
         scores, parameters = x[: self.items], x[self.items :]

@@ -69,6 +69,14 @@ def gather(comparisons: Comparisons, link: str, ties: Ties | None, position: boo
             "Give `order` where the comparisons are built.",
         )
     order, weight = np.asarray(comparisons.order), np.asarray(comparisons.weight)
+    unknown = (weight > 0) & ~np.isin(order, (-1, 0, 1))
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise DataError(
+            "an order is 1, -1 or 0",
+            {"comparison": row, "order": float(order[row])},
+            "Write 1 where the first was shown first, -1 where the second was, and 0 where that is left open.",
+        )
     ascending = np.asarray(comparisons.first) < np.asarray(comparisons.second)
     parts = []
     for sign in (1, -1, 0):  # whether the item of the smaller number was shown first

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rmjax.errors import SampleSizeError
+from rmjax.errors import DataError, SampleSizeError
 from rmjax.identifiability import Identification
 from rmjax.preferences import Fit, Verdict
+from rmjax.preferences.influence import Errors
 from rmjax.report import svg
 from rmjax.report.figures import Figure
 
@@ -30,9 +31,10 @@ class Ranking:
     standard_error: np.ndarray  # [M]
     lower: np.ndarray
     upper: np.ndarray
-    reference: str  # an item, or "the mean of its set"
+    reference: str  # an item, "the mean of its set", or under a ridge "the mean of the prior"
     unit: str
     level: float
+    errors: Errors  # what the standard errors trust
 
 
 def rank(
@@ -41,7 +43,7 @@ def rank(
     prompts: Sequence[str],
     *,
     reference: int | None = None,
-    errors: str = "model",
+    errors: Errors = "model",
     level: float = 0.95,
 ) -> Ranking:
     """Order the items by their difference from a reference.
@@ -59,7 +61,7 @@ def rank(
         than have them at once.
 
     Raises:
-        DataError: no such item, or no clusters.
+        DataError: no such item, no clusters, or a level that is none.
 
     Example:
         >>> from rmjax import Comparisons
@@ -68,8 +70,9 @@ def rank(
         >>> rank(fit(games), ["A", "B"], [""], reference=1).difference.round(3).tolist()
         [1.099, 0.0]
     """
+    check_level(level)
     try:
-        difference, error = estimate.relative_to(reference, errors=errors)  # type: ignore[arg-type]
+        difference, error = estimate.relative_to(reference, errors=errors)
     except SampleSizeError:  # intervals of so many items would need a dense inverse
         difference = estimate.differences(reference)
         error = np.full(len(difference), np.nan)
@@ -82,6 +85,7 @@ def rank(
     for i in order:
         number.setdefault(int(label[i]), len(number) + 1)
     reach = NormalDist().inv_cdf(0.5 + level / 2) * error
+    anchor = "the mean of its set" if estimate.solution.gauge.free else "the mean of the prior"
     return Ranking(
         names=tuple(names[i] for i in order),
         prompts=tuple(prompts[int(prompt[i])] for i in order),
@@ -90,10 +94,21 @@ def rank(
         standard_error=error[order],
         lower=(difference - reach)[order],
         upper=(difference + reach)[order],
-        reference="the mean of its set" if reference is None else names[reference],
+        reference=anchor if reference is None else names[reference],
         unit="standard deviations" if estimate.link == "thurstone" else "logits",
         level=level,
+        errors=errors,
     )
+
+
+def check_level(level: float) -> None:
+    """Refuse a level at which there is no interval.
+
+    Example:
+        >>> check_level(0.95)
+    """
+    if not 0 < level < 0.5 + level / 2 < 1:
+        raise DataError("a level lies between 0 and 1", {"level": level}, "Give 0.95, say.")
 
 
 def figure(ranking: Ranking) -> Figure:
@@ -177,7 +192,7 @@ def sentences(
         >>> from rmjax import Comparisons
         >>> from rmjax.identifiability import identify
         >>> sentences(identify(Comparisons.from_pairs([0], [1], prompt=[0, 0])), ["A", "B"])[1]
-        'A never lost to B: what lies between is infinite, and no number is given for it.'
+        'A never lost to B: no difference between the two sides is finite, and no number is given for it.'
     """
     several = len(np.unique(report.prompt[report.prompt >= 0]))
     told = []
@@ -194,7 +209,7 @@ def sentences(
         sides = (_several(side, names) for side in (cut.winners, cut.losers))
         under = f"Under prompt {_short(prompts[int(report.prompt[cut.winners[0]])])}: " if len(prompts) > 1 else ""
         number = "a number that is given for it is of the penalty" if penalised else "no number is given for it"
-        infinite = f"what lies between is infinite, and {number}."
+        infinite = f"no difference between the two sides is finite, and {number}."
         told.append("{}{} never lost to {}: {}".format(under, *sides, infinite))
         losers = _several(cut.losers, names)
         told.append(f"To mend it, judge more such pairs until {'one of ' * (len(cut.losers) > 1)}{losers} wins one.")
@@ -251,10 +266,11 @@ def as_json(
         "reference": ranking.reference,
         "unit": ranking.unit,
         "level": ranking.level,
+        "errors": ranking.errors,
         "items": [dict(zip(keys, item)) for item in items],
         "link": estimate.link,
         "parameters": {
-            name: {"value": value, "standard_error": estimate.parameter_error(name)}
+            name: {"value": value, "standard_error": estimate.parameter_error(name, errors=ranking.errors)}
             for name, value in estimate.parameters.items()
         },
         "log_likelihood": estimate.log_likelihood,

@@ -135,3 +135,35 @@ def test_a_directory_that_refuses_is_told_before_the_file_is_read(season, tmp_pa
     told = capsys.readouterr()
     assert f"nothing may be written there [directory={closed}]" in told.err
     assert "reading" not in told.out
+
+
+def test_errors_by_cluster_are_those_of_differences_and_parameters_alike(tmp_path, capsys):
+    """Ten people who each vote the same way three times: their votes are ten, and not thirty."""
+    rng = np.random.default_rng(0)
+    header, rows = "first,second,winner,order,cluster\n", []
+    for person in range(40):
+        winner, order = rng.choice(["first", "second"], 2, p=[0.6, 0.4])
+        rows += [f"A,B,{winner},{order},p{person}\n"] * 3
+    file = tmp_path / "votes.csv"
+    file.write_text(header + "".join(rows))
+    found = {}
+    for errors in ("model", "cluster"):
+        main(["fit", str(file), "--position", "--errors", errors, "--output", str(tmp_path / "out"), "--json"])
+        found[errors] = json.loads(capsys.readouterr().out)
+    for errors, result in found.items():
+        assert result["errors"] == errors
+    alone, together = (found[errors]["items"][0]["standard_error"] for errors in ("model", "cluster"))
+    assert together > 1.3 * alone
+    alone, together = (found[errors]["parameters"]["position"]["standard_error"] for errors in ("model", "cluster"))
+    assert together > 1.3 * alone
+    main(["fit", str(file), "--position", "--errors", "cluster", "--output", str(tmp_path / "out"), "--no-verdict"])
+    assert f"standard error {together:.4f}" in capsys.readouterr().out
+
+
+def test_the_verdict_under_a_link_with_ties_leaves_ties_out(tmp_path, capsys):
+    """A circle among the votes that decide, and as many ties as hide it where each counts half."""
+    file = tmp_path / "circle.csv"
+    rows = "".join(f"{a},{b},8,2,200\n" for a, b in ("AB", "BC", "CA"))
+    file.write_text("first,second,wins_first,wins_second,ties\n" + rows)
+    main(["fit", str(file), "--link", "davidson", "--output", str(tmp_path / "out"), "--json"])
+    assert json.loads(capsys.readouterr().out)["verdict"]["majority_accuracy"] == pytest.approx(0.8)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy import special
 
 from rmjax import Comparisons
-from rmjax.errors import DataError, SampleSizeError
+from rmjax.errors import DataError, RMJaxError, SampleSizeError
 from rmjax.preferences import fit
+from rmjax.preferences.linear import Gauge
 from rmjax.preferences.published import BASEBALL, CITATIONS, PUDDING, PUDDING_TIES
 
 seeds = st.integers(0, 2**32 - 1)
@@ -262,3 +263,43 @@ def test_published_errors_of_tie_parameters():
     assert davidson.parameter_error("log_tie") == pytest.approx(0.08249869172, abs=1e-10)
     threshold = rao_kupper.parameters["log_threshold"]
     assert rao_kupper.parameter_error("log_threshold") / threshold == pytest.approx(0.06324263046, abs=1e-10)
+
+
+@pytest.mark.parametrize("position", [False, True])
+@pytest.mark.parametrize("link", ["bradley_terry", "thurstone"])
+def test_a_tie_that_counts_half_is_one_vote_and_not_two(link, position):
+    """Single votes in clusters of their own: both kinds of error speak of the same units."""
+    rng = np.random.default_rng(0)
+    i = rng.integers(0, 5, 300)
+    j, kind = (i + rng.integers(1, 5, 300)) % 5, rng.integers(0, 3, 300)
+    wins, losses, ties = (1.0 * (kind == k) for k in range(3))
+    order = rng.integers(-1, 2, 300)
+    votes = Comparisons.from_votes(i, j, wins, losses, [0] * 5, ties=ties, cluster=np.arange(300), order=order)
+    found = fit(votes, ties="half", position=position, link=link)
+    alone, clustered = (found.contrast(0, 3, errors=errors).standard_error for errors in ("sandwich", "cluster"))
+    assert alone == pytest.approx(clustered, rel=1e-12)
+
+
+def test_a_vote_of_unknown_order_counts_where_position_is_fitted():
+    """Half of the votes do not say which was first: they move the scores, and not the effect of position."""
+    pairs = {"first": [0, 0, 0], "second": [1, 1, 1], "order": [1, -1, 0], "prompt": [0, 0]}
+    known = fit(Comparisons.from_votes(wins_first=[6, 4, 0], wins_second=[4, 6, 0], **pairs), position=True)
+    found = fit(Comparisons.from_votes(wins_first=[6, 4, 9], wins_second=[4, 6, 1], **pairs), position=True)
+    assert known.contrast(0, 1).value == pytest.approx(0, abs=1e-9)
+    assert found.contrast(0, 1).value > 0.5
+
+
+def test_orders_that_are_none_and_parameters_that_are_not_there_are_refused():
+    votes = Comparisons.from_votes([0, 0], [1, 1], [3, 2], [1, 2], [0, 0], order=[1, -1])
+    for order in (3.0, np.nan):
+        with pytest.raises(DataError, match="an order is 1, -1 or 0"):
+            fit(dataclasses.replace(votes, order=np.array([1, order], np.float32)), position=True)
+    with pytest.raises(DataError, match="no parameters"):
+        fit(votes).parameter_error("position")
+
+
+def test_a_variance_that_rounding_made_negative_is_refused(monkeypatch):
+    found = fit(Comparisons.from_votes([0], [1], [3], [1], [0, 0]))
+    monkeypatch.setattr(Gauge, "solver", lambda self, hessian: lambda b: -b)
+    with pytest.raises(RMJaxError, match="variance came out negative"):
+        found.contrast(0, 1)

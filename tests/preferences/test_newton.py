@@ -77,6 +77,9 @@ class Hyperbola:
     def value(self, x):
         return float(np.sqrt(1 + x @ x))
 
+    def reach(self, step):
+        return 0.0
+
     def derivatives(self, x):
         root = self.value(x)
         return root, x / root, np.array([[root**-3]])
@@ -127,6 +130,58 @@ def test_a_long_path_has_the_sums_of_its_log_odds(way):
         estimate = fit(data)
     # Logarithms add up, and each is as exact as the gradient at its own pair, which adds up along the path too.
     np.testing.assert_allclose(-np.diff(estimate.scores), np.log(won / lost), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("shape", ["path", "tree"])
+def test_uneven_trees_have_the_sums_of_their_log_odds_and_resistances(shape, seed):
+    """From 1 vote to a million: a step that is solved coarsely would carry light pairs to where no step leads back."""
+    rng, items = np.random.default_rng(seed), 300
+    won, lost = np.floor(1e6 ** rng.random((2, items - 1)))
+    parent = np.arange(items - 1) if shape == "path" else rng.integers(0, np.arange(1, items))
+    data = Comparisons.from_votes(parent, np.arange(1, items), won, lost, prompt=np.zeros(items, int))
+    estimate = fit(data)
+    error = estimate.scores[parent] - estimate.scores[1:] - np.log(won / lost)
+    assert (np.abs(error) <= 1e-9 * np.sqrt(1 / won + 1 / lost)).all()
+    resistance, item = 0.0, items - 1
+    while item > 0:
+        resistance += 1 / won[item - 1] + 1 / lost[item - 1]
+        item = int(parent[item - 1])
+    assert estimate.contrast_variance(0, items - 1) == pytest.approx(resistance, rel=1e-8)
+
+
+@pytest.mark.parametrize("edges", [1.05, 1.5, 3])
+def test_uneven_graphs_are_fitted_to_a_share_of_their_standard_errors(edges):
+    """The distance to the maximum, in standard errors, from the gradient and the information in full."""
+    rng, items = np.random.default_rng(1), 200
+    more, ring = int(items * (edges - 1)), np.arange(items)
+    first = np.concatenate([ring, rng.integers(0, items, more)])
+    second = np.concatenate([(ring + 1) % items, (first[items:] + rng.integers(1, items, more)) % items])
+    won, lost = np.floor(1e6 ** rng.random((2, len(first))))
+    estimate = fit(Comparisons.from_votes(first, second, won, lost, prompt=np.zeros(items, int)))
+    chance = 1 / (1 + np.exp(estimate.scores[second] - estimate.scores[first]))
+    pull, c = won - (won + lost) * chance, (won + lost) * chance * (1 - chance)
+    gradient = np.bincount(first, pull, minlength=items) - np.bincount(second, pull, minlength=items)
+    information = np.full((items, items), c.mean() / items)
+    for ends in ((first, first), (second, second), (first, second), (second, first)):
+        np.add.at(information, ends, c if ends[0] is ends[1] else -c)
+    assert gradient @ np.linalg.solve(information, gradient) <= 1e-16
+
+
+def test_a_factor_that_is_singular_is_refused_in_words():
+    nothing = sparse.csr_array(sparse.diags_array([1.0] * 99 + [0.0]))
+    with pytest.raises(RMJaxError, match="too uneven"):
+        Gauge(np.zeros(100, int), free=False).solver(nothing)(np.ones(100))
+
+
+def test_a_margin_moves_at_most_four_logits_a_step():
+    rows = Rows(np.array([0]), np.array([1]), np.array([[1.0, 1.0]]), np.zeros(1))
+    terms = PairTerms(rows, 2, "bradley_terry", position=False)
+    assert terms.reach(np.array([3.0, -4.0])) == 7
+    moved, _ = newton._descend(
+        terms, np.array([7.0, -7.0]), terms.value(np.array([7.0, -7.0])), np.array([-7.0, 7]), 1, None
+    )
+    assert moved[0] - moved[1] == pytest.approx(10)
 
 
 @pytest.mark.parametrize(("items", "parts", "ridge"), [(20_000, 1, 0.0), (3_000, 5, 0.0), (3_000, 2, 0.1)])
@@ -197,6 +252,9 @@ def test_where_no_step_descends_the_slope_is_not_called_a_maximum():
 class Nowhere:
     """A slope, and no value anywhere."""
 
+    def reach(self, step):
+        return 0.0
+
     def value(self, x):
         return np.nan
 
@@ -211,6 +269,9 @@ def test_what_is_no_number_is_not_called_a_maximum():
 
 class Bowl:
     """A square: one step reaches its minimum, and only a second one would say so."""
+
+    def reach(self, step):
+        return 0.0
 
     def value(self, x):
         return float(x @ x) / 2

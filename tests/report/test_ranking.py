@@ -9,6 +9,7 @@ import pytest
 from games import CHAIN, ISLANDS, WEAK_BRIDGE
 
 from rmjax import Comparisons
+from rmjax.errors import DataError
 from rmjax.identifiability import identify
 from rmjax.preferences import fit, scalar_verdict
 from rmjax.preferences.published import BASEBALL
@@ -143,3 +144,9 @@ def test_what_rounds_to_nothing_has_no_sign():
     ranking = rank(SEASON, TEAMS, [""], reference=0)
     shown = figure(dataclasses.replace(ranking, difference=ranking.difference - 1e-9))
     assert shown.numbers[-1][:2] == ("Bal", "0.000")
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 2.0, -0.5, 0.9999999999999999, float("nan")])
+def test_a_level_without_an_interval_is_refused(level):
+    with pytest.raises(DataError, match="a level lies between"):
+        rank(SEASON, TEAMS, [""], level=level)

@@ -24,6 +24,7 @@ _ALIASES = {"first": ("first", "model_a", "a"), "second": ("second", "model_b", 
 _TIES = ("tie", "ties", "draw", "equal", "both", "tie (bothbad)", "bothbad")
 _NONE = ("", "none", "cannot judge", "skip")
 _WORDS = {"first": FIRST, "second": SECOND, **dict.fromkeys(_TIES, TIE), **dict.fromkeys(_NONE, CANNOT_JUDGE)}
+_READ = ("winner", "wins_first", "wins_second", "ties", "prompt", "order", "cluster")
 _LARGEST = float(np.finfo(np.float32).max)
 _VOTES = {FIRST: (1.0, 0.0, 0.0), SECOND: (0.0, 1.0, 0.0), TIE: (0.0, 0.0, 1.0), CANNOT_JUDGE: (0.0, 0.0, 0.0)}
 
@@ -146,6 +147,7 @@ class _Reader:
         self.clusters: dict[str, int] = {}
         self.words: dict[str, int] = {}
         self.unused: tuple[str, ...] = ()
+        self.columns_seen: set[str] = set()
         self.seen = self.without = 0
 
     def read(self, record: Mapping[str, object] | BadRow, rows: _Rows) -> None:
@@ -155,8 +157,11 @@ class _Reader:
             raise record
         if not self.names:
             self.names = self._understand(record)
+            self.columns_seen = set(record)
             self.unused = tuple(name for name in record if name not in self._used())
             self.words = _WORDS | {self.names["first"]: FIRST, self.names["second"]: SECOND}
+        if not record.keys() <= self.columns_seen:
+            self._widen(record)
         first, second = self._name(record, "first"), self._name(record, "second")
         if first == second:
             raise BadRow("an item is compared with itself", {"item": shown(first)}, "Drop the row: it says nothing.")
@@ -179,6 +184,24 @@ class _Reader:
         rows.order.append(order)
         if "cluster" in self.names:
             rows.cluster.append(self.clusters.setdefault(self._text(record, "cluster"), len(self.clusters)))
+
+    def _widen(self, record: Mapping[str, object]) -> None:
+        """Names that earlier objects did not have: in a part to play they would change what was read before."""
+        more = [name for name in record if name not in self.columns_seen]
+        parts = {getattr(self.columns, role) for role in _READ}
+        for name in more:
+            if name in parts and not ("winner" in self.names and name in self._counts()):
+                raise BadRow(
+                    "a row has a column that the first one lacks",
+                    {"column": name},
+                    "Give every row the same names; null stands for no value of `order` or `winner`.",
+                )
+        self.columns_seen.update(more)
+        self.unused += tuple(more)
+
+    def _counts(self) -> set[str]:
+        """Columns of counts, which are not read where a column names winners."""
+        return {self.columns.wins_first, self.columns.wins_second, self.columns.ties}
 
     def _used(self) -> set[str]:
         """Columns that are read: counts are not where a column names winners."""
@@ -205,7 +228,7 @@ class _Reader:
                     f"Name it: --columns.{role} NAME.",
                 )
             names[role] = found[0]
-        for role in ("winner", "wins_first", "wins_second", "ties", "prompt", "order", "cluster"):
+        for role in _READ:
             column, default = getattr(self.columns, role), Columns.__dataclass_fields__[role].default
             if column in record:
                 names[role] = column
@@ -253,8 +276,8 @@ class _Reader:
     def _count(self, record: Mapping[str, object], role: str) -> float:
         value = record.get(self.names[role])
         try:
-            number = float(value) if value not in ("", None) and not isinstance(value, bool) else np.nan  # type: ignore[arg-type]
-        except (TypeError, ValueError):
+            number = float(value) if _is_number(value) else np.nan  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
             number = np.nan
         if not 0 <= number <= _LARGEST:  # larger ones would be infinite where they are kept
             raise BadRow(
@@ -330,6 +353,13 @@ def _records(path: Path) -> Iterator[tuple[int, Mapping[str, object] | BadRow]]:
         ) from error
 
 
+def _is_number(value: object) -> bool:
+    """Whether a value may be a count: of text, digits as tables write them, without Python's underscores."""
+    if isinstance(value, str):
+        return value.isascii() and "_" not in value
+    return value is not None and not isinstance(value, bool)
+
+
 def _packed(path: Path) -> bool:
     with open(path, "rb") as stream:
         return stream.read(2) == b"\x1f\x8b"
@@ -369,7 +399,7 @@ def _parse(line: str) -> Mapping[str, object] | BadRow:
 def _table(stream: IO[str], path: Path) -> Iterator[tuple[int, Mapping[str, object] | BadRow]]:
     head = stream.readline()
     stream.seek(0)
-    separator = next((mark for mark in ",\t;" if mark in head), ",")
+    separator = max(",\t;", key=head.count)  # of equals the first
     reader = csv.reader(stream, delimiter=separator, strict=True)
     try:
         header = next(reader, [])
@@ -399,5 +429,5 @@ def _table(stream: IO[str], path: Path) -> Iterator[tuple[int, Mapping[str, obje
         raise DataError(
             "the table cannot be read",
             {"file": path, "row": reader.line_num, "problem": error},
-            "Close every quote that is opened.",
+            "Close every quote that is opened; a field holds no more than 131,072 characters.",
         ) from error

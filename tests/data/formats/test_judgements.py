@@ -122,7 +122,7 @@ def test_a_bad_line_is_named(tmp_path, line, message):
     assert caught.value.numbers["row"] == 2
 
 
-@pytest.mark.parametrize("count", ["-1", "nan", "inf", "many", ""])
+@pytest.mark.parametrize("count", ["-1", "nan", "inf", "many", "", "1_000", "１２"])
 def test_a_count_is_a_number(tmp_path, count):
     file = tmp_path / "games.csv"
     file.write_text(f"first,second,wins_first,wins_second\nA,B,{count},1\n")
@@ -226,8 +226,37 @@ def test_half_a_character_is_no_name(tmp_path):
             read_judgements(file)
 
 
+def test_columns_do_not_begin_in_the_middle(tmp_path):
+    """What a later row names would have been missing before: ties, prompts and clusters are not lost in silence."""
+    file = tmp_path / "games.jsonl"
+    counts = '{"first": "A", "second": "B", "wins_first": 2, "wins_second": 1%s}\n'
+    for more in ('"ties": 5', '"prompt": "p"', '"cluster": "ann"', '"winner": "A"'):
+        file.write_text(counts % "" + counts % f", {more}")
+        with pytest.raises(DataError, match=r"a column that the first one lacks.*row=2"):
+            read_judgements(file)
+    file.write_text(counts % "" + counts % ', "note": "late"' + counts % ', "note": "again"')
+    assert read_judgements(file).unused == ("note",)
+    won = '{"first": "A", "second": "B", "winner": "A"%s}\n'
+    file.write_text(won % "" + won % ', "ties": 5')
+    assert read_judgements(file).unused == ("ties",)
+
+
+def test_the_separator_is_the_mark_that_the_header_has_most_of(tmp_path):
+    file = tmp_path / "games.tsv"
+    for mark in "\t;":
+        file.write_text(mark.join(["first", "second", "winner", '"why, then"']) + "\n" + mark.join("ABA."))
+        assert read_judgements(file).unused == ("why, then",)
+
+
 def test_an_array_is_not_taken_for_a_table(tmp_path):
     file = tmp_path / "games.json"
     file.write_text('[{"first": "A", "second": "B", "winner": "A"}]')
     with pytest.raises(DataError, match=r"array is not read.*one JSON object a line"):
+        read_judgements(file)
+
+
+def test_a_count_of_more_digits_than_a_number_is_one_bad_row(tmp_path):
+    file = tmp_path / "games.jsonl"
+    file.write_text('{"first": "A", "second": "B", "wins_first": 1%s, "wins_second": 1}\n' % ("0" * 400))
+    with pytest.raises(DataError, match="a count is a number"):
         read_judgements(file)
