@@ -14,8 +14,10 @@ from rich.text import Text
 
 from rmjax.cli import show
 from rmjax.cli.outputs import check_directory
+from rmjax.comparisons import check_ties
 from rmjax.data.formats.judgements import Columns, Judgements, read_judgements
 from rmjax.errors import DataError
+from rmjax.losses.links import WITH_TIES
 from rmjax.preferences import Verdict, fit, scalar_verdict
 from rmjax.report.ranking import Ranking, as_json, check_level, figure, rank, sentences
 from rmjax.report.standalone import standalone
@@ -71,6 +73,8 @@ def run_fit(config: Annotated[FitConfig, tyro.conf.arg(name="")], *, json: bool 
     with where.status("reading"):
         data = read_judgements(config.votes, columns=config.columns, on_bad_row=config.on_bad_row)
     _check_columns(config, data)
+    if config.link not in WITH_TIES:
+        check_ties(data.comparisons, config.ties, rows=data.row)
     reference = _reference(config.reference, data)
     with where.status("fitting"):
         estimate = fit(

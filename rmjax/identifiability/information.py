@@ -7,17 +7,19 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
-from scipy import linalg, special
+from scipy import special
 
 from rmjax.checks import whole_numbers
 from rmjax.comparisons import Comparisons, Ties
-from rmjax.errors import DataError, GaugeError, IdentifiabilityError, SampleSizeError
+from rmjax.errors import DataError, GaugeError, IdentifiabilityError, RMJaxError, SampleSizeError
 from rmjax.identifiability.counted import numbers
 from rmjax.identifiability.graph import WinGraph, win_graph
 from rmjax.identifiability.tally import tally
 
 # A dense inverse of so many responses takes seconds.
 _LARGEST = 5_000
+# Five digits of a resistance are right.
+_ROUNDING = 1e-5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +104,7 @@ def effective_resistance(
         DataError: as `fisher`, or an index is none of a response.
         IdentifiabilityError: names the first two responses that no comparisons connect.
         SampleSizeError: more responses than a dense inverse is made for.
+        RMJaxError: conductances differ by more than float64 keeps.
 
     Example:
         >>> chain = Comparisons.from_votes([0, 1], [1, 2], [2, 2], [2, 2], prompt=[0, 0, 0])
@@ -161,6 +164,7 @@ def next_comparison(
         GaugeError: a candidate joins two prompts.
         IdentifiabilityError: the target is joined by no comparisons and by no candidate.
         SampleSizeError: more responses than a dense inverse is made for.
+        RMJaxError: conductances differ by more than float64 keeps.
 
     Example:
         >>> chain = Comparisons.from_votes([0, 1], [1, 2], [9, 1], [9, 1], prompt=[0, 0, 0])
@@ -193,7 +197,10 @@ def next_comparison(
     if target is None:
         gains = np.log1p(chance * resistance) / 2
     else:
-        k, m = _indices(*target, graph)
+        ends = whole_numbers("target", target)
+        if ends.shape != (2,):
+            raise DataError("a target is a pair of responses", {"shape": ends.shape}, "Give (first, second).")
+        k, m = _indices(ends[0], ends[1], graph)
         if graph.components[k] != graph.components[m]:
             joins = _joins(graph, i, j, int(k), int(m))
             if not joins.any():
@@ -250,10 +257,33 @@ def _inverse(scores: ArrayLike, comparisons: Comparisons, graph: WinGraph, ties:
     scale = np.where(weight > 0, weight, 1.0)[label[there]]
     # A constant of a component has an eigenvalue of the size of the others, which is taken off again.
     constant = np.where(same, (1 / count[label[there]])[:, None], 0)
-    inverse = linalg.inv(information[np.ix_(there, there)] + constant * scale[:, None]) - constant / scale[:, None]
+    try:
+        whole = np.linalg.inv(information[np.ix_(there, there)] + constant * scale[:, None])
+    except np.linalg.LinAlgError:
+        whole = np.full((len(there),) * 2, np.inf)
+    inverse = whole - constant / scale[:, None]
+    _check_rounding(information.diagonal()[there], inverse.diagonal(), label[there])
     out = np.zeros_like(information)
     out[np.ix_(there, there)] = inverse
     return out
+
+
+def _check_rounding(conductance: np.ndarray, resistance: np.ndarray, label: np.ndarray) -> None:
+    """Refuse a component in which what the largest conductance rounds is no longer small beside the smallest."""
+    largest, longest = np.zeros((2, int(label.max(initial=-1)) + 1))
+    np.maximum.at(largest, label, conductance)
+    np.maximum.at(longest, label, np.abs(resistance))
+    alone = np.bincount(label, minlength=len(largest)) < 2
+    # Divided, since the resistance of no conductance may be infinite.
+    most = np.divide(_ROUNDING / np.finfo(np.float64).eps, largest, out=np.zeros_like(largest), where=largest > 0)
+    spoilt = ~((longest <= most) | alone)
+    if spoilt.any():
+        at = int(np.argmax(spoilt))
+        raise RMJaxError(
+            "the network is too uneven for float64: what its largest conductance rounds is more than the smallest",
+            {"largest": float(largest[at]), "resistance": float(longest[at]), "response": int(np.argmax(label == at))},
+            "Give scores that are closer, as of a fit with a ridge, and weights that are more even.",
+        )
 
 
 def _resistances(inverse: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
@@ -262,8 +292,16 @@ def _resistances(inverse: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarra
 
 def _indices(first: ArrayLike, second: ArrayLike, graph: WinGraph) -> tuple[np.ndarray, np.ndarray]:
     """Indices of responses that are there."""
-    i, j = np.broadcast_arrays(whole_numbers("first", first), whole_numbers("second", second))
+    i, j = whole_numbers("first", first), whole_numbers("second", second)
+    try:
+        i, j = np.broadcast_arrays(i, j)
+    except ValueError as error:
+        raise DataError(
+            "indices come in pairs", {"first": i.shape, "second": j.shape}, "Give one second index for each first."
+        ) from error
     size = len(graph.prompt)
+    if i.size and not size:
+        raise DataError("there are no responses", {"first": int(i.flat[0])}, "Give comparisons of two or more.")
     wrong = (np.minimum(i, j) < 0) | (np.maximum(i, j) >= size)
     wrong |= (graph.prompt[np.clip(i, 0, size - 1)] < 0) | (graph.prompt[np.clip(j, 0, size - 1)] < 0)
     if wrong.any():

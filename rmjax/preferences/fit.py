@@ -79,6 +79,12 @@ def fit(
         maximum likelihood estimates, Biometrika 1993.
     """
     one_of("link", link, get_args(FitLink))
+    if not isinstance(comparisons, Comparisons | Rankings):
+        raise DataError(
+            "a fit is of comparisons or rankings",
+            {"given": type(comparisons).__name__},
+            "Build them: Comparisons.from_votes(...), or Comparisons.from_wins of a matrix of wins.",
+        )
     rank = isinstance(comparisons, Rankings)
     _check_options(link, ridge, bias_reduction, position, ties, rank)
     report = identify(comparisons, link=link, ties=ties)

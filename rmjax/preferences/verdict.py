@@ -113,12 +113,13 @@ def scalar_verdict(
         )
     nearest = project_to_bradley_terry(comparisons, ties=ties)
     number = nearest.pairs.votes
-    part = np.abs(number - np.rint(number)) > 1e-6 * number  # weights in float32 are whole to rounding
+    # Weights in float32 are whole to rounding; beyond 2^53 no count is.
+    part = (np.abs(number - np.rint(number)) > 1e-6 * number) | (number > 2.0**53)
     if part.any():
         p = int(np.flatnonzero(part)[0])
         pair = {"first": int(nearest.pairs.first[p]), "second": int(nearest.pairs.second[p])}
         raise DataError(
-            "votes that are drawn anew are whole",
+            "votes that are drawn anew are whole, and no more than 2^53",
             pair | {"votes": float(number[p])},
             "Give counts of votes, and no weights; a fit without a verdict (--no-verdict) needs none that are whole.",
         )

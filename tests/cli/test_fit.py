@@ -167,3 +167,11 @@ def test_the_verdict_under_a_link_with_ties_leaves_ties_out(tmp_path, capsys):
     file.write_text("first,second,wins_first,wins_second,ties\n" + rows)
     main(["fit", str(file), "--link", "davidson", "--output", str(tmp_path / "out"), "--json"])
     assert json.loads(capsys.readouterr().out)["verdict"]["majority_accuracy"] == pytest.approx(0.8)
+
+
+def test_the_row_of_the_first_tie_is_that_of_the_file(tmp_path, capsys):
+    file = tmp_path / "votes.csv"
+    file.write_text("first,second,winner\nA,B,A\nA,B,\nA,B,B\nA,B,tie\n")
+    with pytest.raises(SystemExit):
+        main(["fit", str(file), "--output", str(tmp_path / "out")])
+    assert "row=5" in capsys.readouterr().err

@@ -223,3 +223,11 @@ def test_in_a_ranking_every_item_beat_those_behind_it():
     assert identify(Rankings.from_lists([[0]], prompt=[0] * 3, behind=[[1, 2]])).status(1, 2) == "unidentified"
     silent = Rankings.from_lists([[0, 1], [1, 0]], prompt=[0] * 2, weight=[1, 0])
     assert identify(silent).status(0, 1) == "infinite"
+
+
+def test_the_same_wins_under_other_prompts_are_other_data():
+    pairs = {"first": [0, 2], "second": [1, 3], "wins_first": [2, 2], "wins_second": [1, 1]}
+    one, two = (Comparisons.from_votes(**pairs, prompt=prompt) for prompt in ([0, 0, 0, 0], [0, 0, 1, 1]))
+    with pytest.raises(DataError, match="of other data"):
+        identify(one).contrast(fit(two), 0, 1)
+    assert identify(two).contrast(fit(two), 0, 1).value == pytest.approx(np.log(2))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rmjax import Comparisons, losses
-from rmjax.errors import DataError, GaugeError, IdentifiabilityError, SampleSizeError
+from rmjax.errors import DataError, GaugeError, IdentifiabilityError, RMJaxError, SampleSizeError
 from rmjax.identifiability import effective_resistance, fisher, identify, next_comparison
 from rmjax.preferences import fit
 from rmjax.preferences.published import BASEBALL
@@ -195,3 +195,38 @@ def test_a_matrix_too_large_to_be_dense_is_refused():
     many = Comparisons.from_votes([0], [1], [1], [1], prompt=np.zeros(5001, int))
     with pytest.raises(SampleSizeError, match="responses=5001, most=5000"):
         fisher(np.zeros(5001), many)
+
+
+def test_networks_that_are_too_uneven_are_refused_and_not_rounded():
+    """A saturated margin and a weight of 1e16 leave the weak side to rounding; a factor of a million does not."""
+    triangle = Comparisons.from_votes([0, 1, 0], [1, 2, 2], [1, 1, 1], [1, 1, 1], [0] * 3)
+    for scores in ([0, 50, 0], [0, 800, 0]):
+        with pytest.raises(RMJaxError, match="too uneven"):
+            effective_resistance(scores, triangle, 0, 1)
+    with pytest.raises(RMJaxError, match="too uneven"):
+        next_comparison([0, 800], Comparisons.from_votes([0], [1], [1], [1], [0, 0]))
+    heavy = Comparisons.from_votes([0, 1], [1, 2], [1e16, 1], [1e16, 2], [0] * 3)
+    with pytest.raises(RMJaxError, match="too uneven"):
+        effective_resistance([0, 0, 0], heavy, 1, 2)
+    uneven = Comparisons.from_votes([0, 1], [1, 2], [1e6, 1], [1e6, 1], [0] * 3)
+    assert effective_resistance([0, 0, 0], uneven, 1, 2) == pytest.approx(2, rel=1e-9)
+
+
+def test_unevenness_is_that_within_a_component():
+    """Two prompts, one of which has a trillion votes: neither spoils the other."""
+    two = Comparisons.from_votes([0, 2], [1, 3], [1e12, 1], [1e12, 1], [0, 0, 1, 1])
+    np.testing.assert_allclose(effective_resistance([0] * 4, two, [0, 2], [1, 3]), [2e-12, 2], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("of", "match"),
+    [
+        (lambda c: effective_resistance([0] * 4, c, [0, 1], [1, 2, 3]), "indices come in pairs"),
+        (lambda c: next_comparison([0] * 4, c, target=1), "a target is a pair"),
+        (lambda c: next_comparison([0] * 4, c, target=(0, 1, 2)), "a target is a pair"),
+        (lambda c: effective_resistance([], Comparisons.from_pairs([], [], []), 0, 1), "no responses"),
+    ],
+)
+def test_indices_of_another_shape_are_refused(of, match):
+    with pytest.raises(DataError, match=match):
+        of(ISLANDS)

@@ -647,3 +647,9 @@ def test_published_ties_of_springall():
     assert (davidson.scores.reshape(3, 3).argmin(axis=1) == 2).all()
     for estimate in (davidson, rao_kupper):
         np.testing.assert_array_equal(estimate.relative_to(0)[0].round(10).reshape(3, 3), TREATMENTS[estimate.link])
+
+
+@pytest.mark.parametrize("given", [None, [[0, 1], [1, 0]]])
+def test_what_is_no_comparisons_is_refused(given):
+    with pytest.raises(DataError, match="a fit is of comparisons or rankings"):
+        fit(given)

@@ -149,3 +149,8 @@ def test_options_that_mean_nothing_are_refused():
     for options in ({"level": 1.0}, {"level": 0}, {"replicates": 1}):
         with pytest.raises(DataError, match="level"):
             scalar_verdict(RPS, **options)
+
+
+def test_more_votes_than_whole_numbers_reach_are_refused():
+    with pytest.raises(DataError, match=r"no more than 2.53"):
+        scalar_verdict(Comparisons.from_votes([0], [1], [1e19], [1e19], [0, 0]))

@@ -60,6 +60,7 @@ class Judgements:
     comparisons: Comparisons
     names: tuple[str, ...]  # [N], by index of the item
     prompts: tuple[str, ...]  # by number of the prompt; one empty name where there is no such column
+    row: np.ndarray  # [E], row of the file of every comparison
     rows: int  # that were read
     without: int  # that hold no judgement
     num_dropped: int  # rows that were bad, where they may be
@@ -104,7 +105,8 @@ def read_judgements(
     reader = _Reader(columns)
     for number, record in _records(Path(path)):
         try:
-            reader.read(record, rows)
+            if reader.read(record, rows):
+                rows.row.append(number)
         except BadRow as bad:
             if on_bad_row == "error":
                 remedy = f'{bad.remedy} Or leave bad rows out, counted, with on_bad_row="drop".'
@@ -134,6 +136,7 @@ class _Rows:
     ties: array = dataclasses.field(default_factory=lambda: array("f"))
     order: array = dataclasses.field(default_factory=lambda: array("f"))
     cluster: array = dataclasses.field(default_factory=lambda: array("i"))
+    row: array = dataclasses.field(default_factory=lambda: array("q"))
 
 
 class _Reader:
@@ -150,8 +153,8 @@ class _Reader:
         self.columns_seen: set[str] = set()
         self.seen = self.without = 0
 
-    def read(self, record: Mapping[str, object] | BadRow, rows: _Rows) -> None:
-        """Add one record, or raise what is wrong with it."""
+    def read(self, record: Mapping[str, object] | BadRow, rows: _Rows) -> bool:
+        """Add one record, and tell whether it holds a judgement; or raise what is wrong with it."""
         self.seen += 1
         if isinstance(record, BadRow):
             raise record
@@ -168,7 +171,7 @@ class _Reader:
         a, b, t = self._votes(record, first, second)
         if a + b + t == 0:
             self.without += 1
-            return
+            return False
         order = 0.0
         if "order" in self.names:
             order = {FIRST: 1.0, SECOND: -1.0}.get(self._side(record, "order", first, second), 0.0)
@@ -184,6 +187,7 @@ class _Reader:
         rows.order.append(order)
         if "cluster" in self.names:
             rows.cluster.append(self.clusters.setdefault(self._text(record, "cluster"), len(self.clusters)))
+        return True
 
     def _widen(self, record: Mapping[str, object]) -> None:
         """Names that earlier objects did not have: in a part to play they would change what was read before."""
@@ -316,7 +320,8 @@ def _build(rows: _Rows, reader: _Reader, num_dropped: int, dropped: tuple[str, .
     )
     names = tuple(name for _, name in keys)
     prompts = tuple(reader.prompts)
-    return Judgements(built, names, prompts, reader.seen, reader.without, num_dropped, dropped, reader.unused)
+    row = np.asarray(rows.row)
+    return Judgements(built, names, prompts, row, reader.seen, reader.without, num_dropped, dropped, reader.unused)
 
 
 def _records(path: Path) -> Iterator[tuple[int, Mapping[str, object] | BadRow]]:
