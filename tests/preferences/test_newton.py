@@ -314,3 +314,10 @@ def test_parameters_are_refused_and_found_on_sparse_data_as_on_dense(monkeypatch
     assert sparse_fit.parameters["log_tie"] == pytest.approx(dense.parameters["log_tie"], abs=1e-10)
     with pytest.raises(IdentifiabilityError, match="say nothing of position"):
         fit(star, position=True)
+
+
+def test_a_step_that_goes_up_is_no_step(monkeypatch):
+    """What a spoiled factor returns: a negative decrement is not a small one."""
+    monkeypatch.setattr(Gauge, "solver", lambda self, hessian, accuracy: lambda b: -b)
+    with pytest.raises(RMJaxError, match="the maximum of the likelihood was not reached"):
+        minimise(Hyperbola(), np.array([0.5]), Gauge(np.array([0]), free=False))

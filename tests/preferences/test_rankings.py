@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rmjax import Comparisons, Rankings, losses
 from rmjax.errors import DataError, IdentifiabilityError
 from rmjax.preferences import fit
+from rmjax.preferences.listwise import ranking_terms
 from rmjax.preferences.published import BASEBALL, NETFLIX, SUSHI, nascar, netflix, salad
 from rmjax.testing.strategies import generators
 
@@ -219,3 +220,15 @@ def test_from_pairs_alone_the_order_of_stages_is_lost():
     """All 24 orders once: no preference; and every pair is even."""
     every = Rankings.from_lists([list(x) for x in itertools.permutations(range(4))], [0] * 4)
     assert np.abs(fit(every).scores).max() <= 1e-12
+
+
+@given(generators())
+def test_what_is_minimised_is_the_loss_of_rankings(rng):
+    """At any scores, also where it is asked for without derivatives, as behind a step that is halved."""
+    lists = [list(rng.permutation(N)[: rng.integers(2, N + 1)]) for _ in range(5)]
+    rankings = Rankings.from_lists(lists, [0] * N, weight=rng.integers(1, 4, 5))
+    terms, scores = ranking_terms(rankings, np.zeros(N, int), np.arange(N), ridge=0.0), rng.normal(size=N)
+    nats = np.asarray(plackett_luce(scores, rankings.items, rankings.mask, rankings.stages), np.float64)
+    expected = float(nats @ np.asarray(rankings.weights))
+    for value in (terms.value(scores), terms.derivatives(scores)[0]):
+        assert value == pytest.approx(expected, rel=1e-5)
